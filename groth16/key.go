@@ -1,0 +1,58 @@
+package groth16
+
+import "github.com/snarkline/snarkline/curve"
+
+// ProvingKey is a Groth16 proving key in the memory layout of gnark-crypto.
+// It does not change after it was made: any number of goroutines may prove
+// with one key. Close gives its memory back (buffers and mappings); nothing
+// may use the key then.
+//
+// With π the wires' polynomials A, B, C, n the domain size and Z = Xⁿ − 1:
+// A, B1, B2 hold A_i(τ), B_i(τ); L the wires' part of C; H the quotient's.
+type ProvingKey struct {
+	Curve  curve.ID
+	Domain curve.Domain
+	Basis  curve.Basis
+	Folded bool // the C matrix is folded into L: c is never computed
+
+	NbConstraints int // rows of the R1CS, identity rows for public inputs included
+	NbWires       int // length of the witness, the leading one included
+	NbPublic      int // public inputs, the leading one not included
+
+	Alpha1, Beta1, Delta1 curve.G1
+	Beta2, Delta2         curve.G2
+
+	A, B1, L curve.Query
+	B2       curve.Query
+	H        curve.Points // Domain.Size() or one less; Basis says the order
+
+	// Commitments are the Pedersen keys of a gnark circuit that commits
+	// (BSB22); empty otherwise.
+	Commitments []CommitmentKey
+
+	release []func() error
+}
+
+// OnClose adds f to what Close runs, last first.
+func (k *ProvingKey) OnClose(f func() error) { k.release = append(k.release, f) }
+
+// Close releases the key's memory. It may be called more than once.
+func (k *ProvingKey) Close() error {
+	var first error
+	for i := len(k.release) - 1; i >= 0; i-- {
+		if err := k.release[i](); err != nil && first == nil {
+			first = err
+		}
+	}
+	k.release = nil
+	return first
+}
+
+// Bytes is the size of the key's points in memory.
+func (k *ProvingKey) Bytes() int64 {
+	n := len(k.H.Data)
+	for _, q := range []curve.Query{k.A, k.B1, k.L, k.B2} {
+		n += len(q.Points.Data) + 4*len(q.Wires)
+	}
+	return int64(n)
+}
