@@ -1,0 +1,53 @@
+# Snarkline. `make help` lists the targets.
+GO        ?= go
+FUZZTIME  ?= 60s
+TOOLS     := $(CURDIR)/.tools
+LINT      := $(TOOLS)/golangci-lint
+LINT_VER  := v2.15.0
+SNARKJS   ?= $(TOOLS)/node_modules/snarkjs/build/cli.cjs
+export CGO_ENABLED = 0
+
+.DEFAULT_GOAL := help
+.PHONY: demo test race lint fuzz interop bench bench-peers generate build clean help
+
+demo: ## prove and verify a batch of SHA-256 partitions under a budget; writes demo-report.json
+	$(GO) run ./cmd/snarkline demo --report demo-report.json
+
+test: ## every test; needs Go alone
+	$(GO) test ./...
+
+race: ## every test under the race detector (needs a C compiler), with alloc's debug mode on
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
+
+lint: $(LINT) ## golangci-lint and the generated files' freshness
+	$(LINT) run ./...
+
+fuzz: ## each fuzz target for FUZZTIME (60s)
+	GO="$(GO)" FUZZTIME="$(FUZZTIME)" sh scripts/fuzz.sh
+
+interop: $(SNARKJS) ## proofs exchanged with snarkjs, both ways, both curves (needs node and npm)
+	SNARKJS="$(SNARKJS)" $(GO) test -count=1 -tags interop -run Interop ./...
+
+bench: ## the micro-benchmarks of every package
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./alloc ./pipeline ./cpu ./formats/...
+
+bench-peers: $(SNARKJS) ## gnark, snarkjs and Snarkline side by side: time and peak RSS
+	SNARKJS="$(SNARKJS)" $(GO) run ./benchmarks/peers
+
+generate: ## rewrite generated code
+	$(GO) generate ./...
+
+build: ## the command, as bin/snarkline
+	$(GO) build -trimpath -o bin/snarkline ./cmd/snarkline
+
+clean: ## what make made
+	rm -rf bin $(TOOLS) demo-report.json
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(LINT):
+	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VER)
+
+$(TOOLS)/node_modules/snarkjs/build/cli.cjs:
+	mkdir -p $(TOOLS) && npm install --silent --no-audit --no-fund --prefix $(TOOLS) snarkjs@0.7.6
