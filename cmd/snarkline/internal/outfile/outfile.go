@@ -1,0 +1,155 @@
+// Package outfile writes files that are either there in full or not there at
+// all: the bytes go to a temporary file in the same folder, reach the disk, and
+// only then take the name that was asked for.
+package outfile
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File is a file being written. Exactly one of Commit and Abort ends it; a
+// second call of either does nothing, so that `defer f.Abort()` is safe.
+type File struct {
+	*os.File
+	path string // the name asked for, links followed
+	done bool
+	live bool // written in place: a device or a pipe, which cannot be replaced
+}
+
+// Create starts a file that will be called path. A path that names something
+// other than a regular file (a device, a pipe) is written in place.
+func Create(path string) (*File, error) {
+	final := path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		final = target
+	}
+	mode := fs.FileMode(0o666)
+	if st, err := os.Stat(final); err == nil {
+		switch {
+		case st.IsDir():
+			return nil, fmt.Errorf("write %s: is a folder", path)
+		case !st.Mode().IsRegular():
+			f, err := os.OpenFile(final, os.O_WRONLY, 0)
+			if err != nil {
+				return nil, fmt.Errorf("write to %s: %w", path, err)
+			}
+			return &File{File: f, path: final, live: true}, nil
+		}
+		mode = st.Mode().Perm()
+	}
+	var tag [6]byte
+	_, _ = rand.Read(tag[:]) // never fails
+	temp := filepath.Join(filepath.Dir(final), "."+filepath.Base(final)+"."+hex.EncodeToString(tag[:])+".part")
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the temporary name would only confuse
+		}
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	return &File{File: f, path: final}, nil
+}
+
+// Commit brings the bytes to the disk and gives the file its name.
+func (f *File) Commit() error {
+	if f.done {
+		return nil
+	}
+	if f.live {
+		f.done = true
+		return f.Close()
+	}
+	if err := f.Sync(); err != nil {
+		f.Abort()
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	f.done = true
+	if err := f.Close(); err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	if err := os.Rename(f.Name(), f.path); err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
+		_ = dir.Sync() // the name itself; not every file system can
+		_ = dir.Close()
+	}
+	return nil
+}
+
+// Abort gives the file up and leaves nothing behind.
+func (f *File) Abort() {
+	if f.done {
+		return
+	}
+	f.done = true
+	_ = f.Close()
+	if !f.live {
+		_ = os.Remove(f.Name())
+	}
+}
+
+// Write puts data into the file called path.
+func Write(path string, data []byte) error {
+	return Stream(path, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	})
+}
+
+// Stream lets fill write the file called path. When fill fails there is no file.
+func Stream(path string, fill func(io.Writer) error) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if err := fill(f); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return f.Commit()
+}
+
+// Content is a file to be written by All.
+type Content struct {
+	Path string
+	Data []byte
+}
+
+// All writes several files that belong together. No name changes until every
+// one of them is on the disk.
+func All(files ...Content) error {
+	var open []*File
+	defer func() {
+		for _, f := range open {
+			f.Abort()
+		}
+	}()
+	for _, c := range files {
+		f, err := Create(c.Path)
+		if err != nil {
+			return err
+		}
+		open = append(open, f)
+		if _, err := f.Write(c.Data); err != nil {
+			return fmt.Errorf("write %s: %w", c.Path, err)
+		}
+	}
+	for _, f := range open {
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package outfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestStreamIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	if err := Write(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	err := Stream(path, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half of the new")
+		if got, _ := os.ReadFile(path); string(got) != "old" {
+			t.Errorf("while writing, the file says %q", got)
+		}
+		return boom
+	})
+	if !errors.Is(err, boom) {
+		t.Fatalf("got %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("after a failure the file says %q", got)
+	}
+	if n := names(t, dir); len(n) != 1 {
+		t.Errorf("left behind: %v", n)
+	}
+}
+
+func TestAllChangesNoNameWhenOneFails(t *testing.T) {
+	dir := t.TempDir()
+	err := All(Content{filepath.Join(dir, "a"), []byte("a")}, Content{filepath.Join(dir, "no", "b"), []byte("b")})
+	if err == nil {
+		t.Fatal("wrote into a folder that does not exist")
+	}
+	if n := names(t, dir); len(n) != 0 {
+		t.Errorf("left behind: %v", n)
+	}
+	if err := All(Content{filepath.Join(dir, "a"), []byte("a")}, Content{filepath.Join(dir, "b"), []byte("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if n := names(t, dir); len(n) != 2 {
+		t.Errorf("files: %v", n)
+	}
+}
+
+func TestLinksModesAndDevices(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.WriteFile(real, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	if err := Write(link, []byte("y")); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v %v", st, err)
+	}
+	got, _ := os.ReadFile(real)
+	st, _ := os.Stat(real)
+	if string(got) != "y" || st.Mode().Perm() != 0o600 {
+		t.Errorf("%q with mode %v", got, st.Mode())
+	}
+	if err := Write(os.DevNull, []byte("z")); err != nil {
+		t.Errorf("device: %v", err)
+	}
+	if st, err := os.Stat(os.DevNull); err != nil || st.Mode().IsRegular() {
+		t.Error("the device was replaced")
+	}
+	if err := Write(dir, nil); err == nil {
+		t.Error("wrote over a folder")
+	}
+}
+
+func TestAbortAfterCommitKeepsTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	f.Abort()
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}

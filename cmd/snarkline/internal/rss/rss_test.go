@@ -1,0 +1,37 @@
+package rss
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSamplerSeesMemoryThatIsGone(t *testing.T) {
+	if Anonymous() == 0 {
+		t.Skip("this system does not say")
+	}
+	const size = 64 << 20
+	before := Anonymous()
+	s := Sample(time.Millisecond)
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < size; i += 4096 {
+		mem[i] = 1
+	}
+	time.Sleep(20 * time.Millisecond)
+	if err := unix.Munmap(mem); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Stop() - before; got < size*9/10 || got > size*2 {
+		t.Errorf("%d bytes seen, %d were there", got, size)
+	}
+	if p := Peak(); p < size {
+		t.Errorf("peak %d", p)
+	}
+}
