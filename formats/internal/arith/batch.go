@@ -1,0 +1,134 @@
+package arith
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	batchFrom   = 4096 // points below which one check each costs less
+	batchRounds = 8
+	batchSums   = 256
+	chunk       = 1024 // points between two looks at the context
+)
+
+// batch checks that all points of all vectors, which are on the curve, are in
+// the subgroup, at a few additions a point. In each round every point is added
+// to one of batchSums sums drawn at random, and the sums are checked. A single
+// point outside always shows. Of several, fix all but one of them: the last
+// goes unseen only if it falls into the one sum that it puts right, so a round
+// errs with probability at most 1/batchSums, and all rounds with at most 2⁻⁶⁴,
+// whatever the points are.
+func (v *vector[P, A, J, S]) batch(ctx context.Context, all []checker) (bool, error) {
+	var bad atomic.Bool
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for range batchRounds {
+		g.Go(func() error {
+			var seed [32]byte
+			if _, err := crand.Read(seed[:]); err != nil {
+				return fmt.Errorf("check points: read randomness: %w", err)
+			}
+			source := rand.NewChaCha8(seed)
+			sums := make([]J, batchSums)
+			for _, c := range all {
+				w, ok := c.(*vector[P, A, J, S])
+				if !ok {
+					return fmt.Errorf("check points: vectors of different curves")
+				}
+				for from := 0; from < len(w.points); from += chunk {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					if bad.Load() {
+						return nil
+					}
+					addAtRandom[P, J, S](source, sums, w.points[from:min(from+chunk, len(w.points))])
+				}
+			}
+			for i := range sums {
+				if !S(&sums[i]).IsInSubGroup() {
+					bad.Store(true)
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return false, err
+	}
+	return !bad.Load(), nil
+}
+
+func addAtRandom[P, J any, S jacobian[J, P]](source *rand.ChaCha8, sums []J, points []P) {
+	var bits uint64
+	for i := range points {
+		if i%8 == 0 {
+			bits = source.Uint64()
+		}
+		S(&sums[bits%batchSums]).AddMixed(&points[i])
+		bits /= batchSums
+	}
+}
+
+// firstBad runs check over [0, n) in chunks on all processors. check returns
+// the first bad index of its chunk with the reason, or −1; firstBad the first
+// of all, or −1 with ctx's error.
+func firstBad(ctx context.Context, n int, check func(from, to int) (int, error)) (int, error) {
+	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
+	var (
+		next  atomic.Int64
+		limit atomic.Int64 // nothing at or after it can be the first
+		mu    sync.Mutex
+		found = -1
+		why   error
+		wg    sync.WaitGroup
+	)
+	limit.Store(int64(n))
+	for range workers {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(chunk)) - chunk
+				if from >= int(limit.Load()) || ctx.Err() != nil {
+					return
+				}
+				bad, err := check(from, min(from+chunk, n))
+				if bad < 0 {
+					continue
+				}
+				mu.Lock()
+				if found < 0 || bad < found {
+					found, why = bad, err
+					limit.Store(int64(bad))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return -1, err
+	}
+	return found, why
+}
+
+// meter counts finished points.
+type meter struct {
+	done   atomic.Int64
+	total  int
+	report func(done, total int)
+}
+
+func (m *meter) add(n int) {
+	if done := m.done.Add(int64(n)); m.report != nil {
+		m.report(int(done), m.total)
+	}
+}
