@@ -1,6 +1,17 @@
 package groth16
 
-import "github.com/snarkline/snarkline/curve"
+import (
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+)
+
+// CommitmentKey is the Pedersen key of one commitment of a gnark circuit: the
+// points of the wires that it commits to, in order, and the same times σ for
+// the proof of knowledge.
+type CommitmentKey struct {
+	Basis         curve.Points
+	BasisExpSigma curve.Points
+}
 
 // ProvingKey is a Groth16 proving key in the memory layout of gnark-crypto.
 // It does not change after it was made: any number of goroutines may prove
@@ -54,5 +65,29 @@ func (k *ProvingKey) Bytes() int64 {
 	for _, q := range []curve.Query{k.A, k.B1, k.L, k.B2} {
 		n += len(q.Points.Data) + 4*len(q.Wires)
 	}
+	for _, c := range k.Commitments {
+		n += len(c.Basis.Data) + len(c.BasisExpSigma.Data)
+	}
 	return int64(n)
+}
+
+// own makes Close release b.
+func (k *ProvingKey) own(b alloc.Ref) {
+	k.OnClose(func() error { b.Release(); return nil })
+}
+
+// query makes a query of points whose wires are listed, and takes over the
+// list: a run of consecutive wires needs none.
+func (k *ProvingKey) query(p curve.Points, wires *alloc.Buffer[uint32]) curve.Query {
+	w := wires.Slice()
+	if n := len(w); n == 0 || int(w[n-1]-w[0]) == n-1 {
+		q := curve.Query{Points: p}
+		if n > 0 {
+			q.First = w[0]
+		}
+		wires.Release()
+		return q
+	}
+	k.own(wires)
+	return curve.Query{Points: p, Wires: w}
 }

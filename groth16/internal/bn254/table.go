@@ -1,0 +1,210 @@
+package bn254
+
+import (
+	"context"
+	"fmt"
+
+	ec "github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+)
+
+// Fixed-base multiplication by a table of all digits of all windows: window i
+// holds d·2^(window·i)·base for d = 1 … 2^window − 1, so a multiple costs one
+// mixed addition a window and no doubling.
+const (
+	window   = 10
+	digits   = 1<<window - 1
+	windows  = (fr.Bits + window - 1) / window
+	mulChunk = 1024
+)
+
+// digit is bits [window·i, window·(i+1)) of the plain integer b.
+func digit(b *[4]uint64, i int) uint64 {
+	at := window * i
+	word, off := at/64, at%64
+	d := b[word] >> off
+	if off+window > 64 && word+1 < len(b) {
+		d |= b[word+1] << (64 - off)
+	}
+	return d & digits
+}
+
+// Base is a fixed-base table for multiples of a group's generator.
+type Base struct {
+	group curve.Group
+	g1    *alloc.Buffer[ec.G1Affine]
+	g2    *alloc.Buffer[ec.G2Affine]
+}
+
+// NewBase builds the table of the generator of group g, drawn from sc.
+func (Backend) NewBase(ctx context.Context, sc *alloc.Scope, g curve.Group) (*Base, error) {
+	_, _, gen1, gen2 := ec.Generators()
+	b := &Base{group: g}
+	var err error
+	if g == curve.InG2 {
+		if b.g2, err = alloc.Make[ec.G2Affine](sc, windows*digits, alloc.Scratch, alloc.Dirty); err != nil {
+			return nil, fmt.Errorf("fixed-base table in %v: %w", g, err)
+		}
+		table := b.g2.Slice()
+		starts := make([]ec.G2Affine, windows)
+		var p ec.G2Jac
+		p.FromAffine(&gen2)
+		for i := range starts {
+			starts[i].FromJacobian(&p)
+			for range window {
+				p.DoubleAssign()
+			}
+		}
+		err = parallel(ctx, windows, 1, func(from, _ int) error {
+			row := make([]ec.G2Jac, digits)
+			row[0].FromAffine(&starts[from])
+			for d := 1; d < digits; d++ {
+				row[d] = row[d-1]
+				row[d].AddMixed(&starts[from])
+			}
+			affineG2(row, table[from*digits:(from+1)*digits])
+			return nil
+		})
+	} else {
+		if b.g1, err = alloc.Make[ec.G1Affine](sc, windows*digits, alloc.Scratch, alloc.Dirty); err != nil {
+			return nil, fmt.Errorf("fixed-base table in %v: %w", g, err)
+		}
+		table := b.g1.Slice()
+		starts := make([]ec.G1Affine, windows)
+		var p ec.G1Jac
+		p.FromAffine(&gen1)
+		for i := range starts {
+			starts[i].FromJacobian(&p)
+			for range window {
+				p.DoubleAssign()
+			}
+		}
+		err = parallel(ctx, windows, 1, func(from, _ int) error {
+			row := make([]ec.G1Jac, digits)
+			row[0].FromAffine(&starts[from])
+			for d := 1; d < digits; d++ {
+				row[d] = row[d-1]
+				row[d].AddMixed(&starts[from])
+			}
+			affineG1(row, table[from*digits:(from+1)*digits])
+			return nil
+		})
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close releases the table.
+func (b *Base) Close() {
+	if b.g1 != nil {
+		b.g1.Release()
+	}
+	if b.g2 != nil {
+		b.g2.Release()
+	}
+}
+
+// Mul writes scalars[i]·generator to out, which has as many points. done hears
+// of every finished piece.
+func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points, done func(int)) error {
+	if out.Group != b.group || out.Len() != len(scalars) {
+		return fmt.Errorf("multiples of the generator: %d scalars for %d points in %v", len(scalars), out.Len(), out.Group)
+	}
+	s := elements(scalars)
+	if b.group == curve.InG2 {
+		table, to := b.g2.Slice(), g2s(out)
+		return parallel(ctx, len(s), mulChunk, func(from, end int) error {
+			acc := make([]ec.G2Jac, end-from)
+			for i := range acc {
+				bits := s[from+i].Bits()
+				for w := range windows {
+					if d := digit(&bits, w); d != 0 {
+						acc[i].AddMixed(&table[w*digits+int(d)-1])
+					}
+				}
+				clear(bits[:])
+			}
+			affineG2(acc, to[from:end])
+			done(end - from)
+			return nil
+		})
+	}
+	table, to := b.g1.Slice(), g1s(out)
+	return parallel(ctx, len(s), mulChunk, func(from, end int) error {
+		acc := make([]ec.G1Jac, end-from)
+		for i := range acc {
+			bits := s[from+i].Bits()
+			for w := range windows {
+				if d := digit(&bits, w); d != 0 {
+					acc[i].AddMixed(&table[w*digits+int(d)-1])
+				}
+			}
+			clear(bits[:])
+		}
+		affineG1(acc, to[from:end])
+		done(end - from)
+		return nil
+	})
+}
+
+// affineG1 converts a batch with one inversion. gnark-crypto's own batch
+// conversion starts goroutines of its own, and so do all of our callers.
+func affineG1(in []ec.G1Jac, out []ec.G1Affine) {
+	prefix := make([]fp.Element, len(in))
+	var acc fp.Element
+	acc.SetOne()
+	for i := range in {
+		prefix[i] = acc
+		if !in[i].Z.IsZero() {
+			acc.Mul(&acc, &in[i].Z)
+		}
+	}
+	acc.Inverse(&acc)
+	for i := len(in) - 1; i >= 0; i-- {
+		if in[i].Z.IsZero() {
+			out[i] = ec.G1Affine{}
+			continue
+		}
+		var inv, inv2 fp.Element
+		inv.Mul(&prefix[i], &acc)
+		acc.Mul(&acc, &in[i].Z)
+		inv2.Square(&inv)
+		out[i].X.Mul(&in[i].X, &inv2)
+		inv2.Mul(&inv2, &inv)
+		out[i].Y.Mul(&in[i].Y, &inv2)
+	}
+}
+
+// affineG2 is affineG1 in G2.
+func affineG2(in []ec.G2Jac, out []ec.G2Affine) {
+	prefix := make([]ec.E2, len(in))
+	var acc ec.E2
+	acc.SetOne()
+	for i := range in {
+		prefix[i] = acc
+		if !in[i].Z.IsZero() {
+			acc.Mul(&acc, &in[i].Z)
+		}
+	}
+	acc.Inverse(&acc)
+	for i := len(in) - 1; i >= 0; i-- {
+		if in[i].Z.IsZero() {
+			out[i] = ec.G2Affine{}
+			continue
+		}
+		var inv, inv2 ec.E2
+		inv.Mul(&prefix[i], &acc)
+		acc.Mul(&acc, &in[i].Z)
+		inv2.Square(&inv)
+		out[i].X.Mul(&in[i].X, &inv2)
+		inv2.Mul(&inv2, &inv)
+		out[i].Y.Mul(&in[i].Y, &inv2)
+	}
+}
