@@ -1,0 +1,204 @@
+package alloc
+
+// block is a region on its way between provider, pool and buffer.
+type block struct {
+	Region
+	from  Provider
+	slab  *slab // small blocks only
+	last  *cell // who used it last, which counts it as pooled
+	rec   *record
+	class int32 // of the pool; −1 for memory that is not pooled
+	index int32 // in the slab
+	space Space
+}
+
+// fill sets the first n bytes to v.
+func (b *block) fill(n int64, v byte) error {
+	if b.Bytes == nil {
+		if n == 0 {
+			return nil
+		}
+		return b.from.Fill(b.Region, n, v)
+	}
+	fillBytes(b.Bytes[:n], v)
+	return nil
+}
+
+func fillBytes(p []byte, v byte) {
+	if v == 0 {
+		clear(p)
+		return
+	}
+	for i := range p {
+		p[i] = v
+	}
+}
+
+// take finds n > 0 bytes in a space: from a slab, from the pool, or from the
+// provider.
+func (t *Tracker) take(space Space, n int64, f Flags) (block, error) {
+	provider := t.providers[space].Load()
+	if provider == nil {
+		return block{}, ErrNoProvider
+	}
+	p := &t.pools[space]
+	var b block
+	if space == Host && n <= maxSmall {
+		var err error
+		if b, err = t.slabs.take(n); err != nil {
+			return block{}, err
+		}
+	} else {
+		c, size := p.classFor(n)
+		b, _ = p.get(c, size)
+		if b.Size == 0 {
+			var err error
+			if b, err = p.fresh(*provider, c, size, n); err != nil {
+				return block{}, err
+			}
+		}
+	}
+	if Debug {
+		b.leaveQuarantine(n)
+	}
+	var err error
+	switch {
+	case f&Dirty == 0 && !b.Zeroed:
+		err = b.fill(n, 0)
+	case Debug && f&Dirty != 0:
+		err = b.fill(n, dirtyPattern) // so that nobody comes to rely on zeros
+	}
+	if err != nil {
+		t.discard(&b)
+		return block{}, err
+	}
+	b.Zeroed = false
+	if d := b.Size - n; d != 0 {
+		p.total.slack.Add(d)
+	}
+	return b, nil
+}
+
+// fresh asks the provider for size bytes, of which n are needed now.
+func (p *pool) fresh(from Provider, c int32, size, n int64) (block, error) {
+	if size >= shardBelow {
+		// The pool must not raise the mark of memory that was really needed:
+		// what is live and what is pooled stay within the peak of live.
+		if pooled := p.total.pooled.Load(); pooled > 0 {
+			live := p.total.live.Load() + n
+			if over := live + pooled - max(live, p.total.peak.Load()); over > 0 {
+				p.trim(max(pooled-over, 0))
+			}
+		}
+	}
+	r, err := from.Alloc(size)
+	if err != nil && p.trim(0) > 0 {
+		r, err = from.Alloc(size)
+	}
+	if err != nil {
+		return block{}, err
+	}
+	return block{Region: r, from: from, class: c, space: p.total.space}, nil
+}
+
+// give takes back the memory of a buffer of n bytes that was counted in at.
+func (t *Tracker) give(b *block, n int64, secret bool, at *cell, rec *record) {
+	p := &t.pools[b.space]
+	if d := b.Size - n; d != 0 {
+		p.total.slack.Add(-d)
+	}
+	b.last = at
+	if Debug {
+		// Poison wipes as well.
+		if t.debug.quarantine(b, n, rec) {
+			return
+		}
+	} else if secret {
+		if err := b.fill(n, 0); err != nil {
+			// It cannot be wiped, so it is not kept for others either.
+			t.failed(err)
+			t.discard(b)
+			return
+		}
+	}
+	t.settle(b)
+}
+
+// settle keeps a block for reuse or gives it back to where it came from.
+func (t *Tracker) settle(b *block) {
+	if b.slab != nil {
+		t.slabs.give(b)
+		return
+	}
+	p := &t.pools[b.space]
+	if current := t.providers[b.space].Load(); current != nil && *current == b.from && p.put(b) {
+		return
+	}
+	t.discard(b)
+}
+
+// discard gives a block back to where it came from.
+func (t *Tracker) discard(b *block) {
+	if b.slab != nil {
+		t.slabs.give(b)
+		return
+	}
+	if Debug {
+		b.leaveQuarantine(0)
+	}
+	if err := b.from.Free(b.Region); err != nil {
+		t.failed(err)
+	}
+}
+
+// failed keeps an error that Release cannot return.
+func (t *Tracker) failed(err error) {
+	t.freeErrors.Add(1)
+	t.freeError.Store(&err)
+}
+
+// FreeErrors is how often a provider could not free or wipe memory, and the
+// last error of that kind.
+func (t *Tracker) FreeErrors() (n int64, last error) {
+	if p := t.freeError.Load(); p != nil {
+		last = *p
+	}
+	return t.freeErrors.Load(), last
+}
+
+// SetPoolLimit bounds how many bytes of freed host memory are kept for reuse; 0
+// keeps none. What is pooled beyond it is given back at once.
+func (t *Tracker) SetPoolLimit(bytes int64) { t.SetPoolLimitOf(Host, bytes) }
+
+// SetPoolLimitOf is SetPoolLimit for any space. Spaces other than Host begin
+// with 0. Where a pool is used, sizes are rounded up by at most a sixteenth.
+func (t *Tracker) SetPoolLimitOf(s Space, bytes int64) {
+	if s.Valid() {
+		t.pools[s].limit.Store(max(bytes, 0))
+		t.pools[s].trim(max(bytes, 0))
+	}
+}
+
+// TrimPool gives all pooled memory of every space back to the system and
+// returns how many bytes that was.
+func (t *Tracker) TrimPool() (n int64) {
+	for s := Host; s.Valid(); s++ {
+		n += t.TrimPoolOf(s)
+	}
+	return n
+}
+
+// TrimPoolOf is TrimPool for one space.
+func (t *Tracker) TrimPoolOf(s Space) int64 {
+	if !s.Valid() {
+		return 0
+	}
+	if Debug {
+		t.debug.drain(s)
+	}
+	n := t.pools[s].trim(0)
+	if s == Host {
+		n += t.slabs.trim()
+	}
+	return n
+}

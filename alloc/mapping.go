@@ -1,0 +1,124 @@
+//go:build unix
+
+package alloc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mapping is a read-only view of a part of a file. Its bytes are counted as
+// mapped, for purpose Key, apart from all totals: the system reads the pages
+// when they are touched and may drop them at any time. It is a Ref: it is
+// unmapped with its last reference. The file must not be cut short meanwhile,
+// or reading the view is a bus error.
+type Mapping struct {
+	core
+	data   []byte
+	err    error // of the unmapping
+	closed atomic.Bool
+}
+
+// MapFile maps a whole file.
+func MapFile(s *Scope, path string) (*Mapping, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("map a file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // the mapping stays
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("map a file: %w", err)
+	}
+	return Map(s, f, 0, info.Size())
+}
+
+// Map maps n bytes of a file from off on, which need not be a multiple of a
+// page. They must lie within the file. The file may be closed afterwards.
+func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
+	s = s.orUnowned()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("map a file: %w", err)
+	}
+	if off < 0 || n < 0 || off > info.Size() || n > info.Size()-off {
+		return nil, fmt.Errorf("map %s: %d bytes at offset %d do not lie within its %d bytes", f.Name(), n, off, info.Size())
+	}
+	m := new(Mapping)
+	if n > 0 {
+		page := int64(os.Getpagesize())
+		head := off % page
+		p, err := unix.MmapPtr(int(f.Fd()), off-head, nil, uintptr(n+head), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return nil, fmt.Errorf("map %s: %d bytes at offset %d: %w", f.Name(), n, off, err)
+		}
+		m.data = unsafe.Slice((*byte)(unsafe.Add(p, head)), n)
+		m.unmap = func() {
+			if err := unix.MunmapPtr(p, uintptr(n+head)); err != nil {
+				m.err = fmt.Errorf("unmap %d bytes: %w", n, err)
+				m.tracker.failed(m.err)
+			}
+		}
+	}
+	sc := &Scope{tracker: s.tracker, stage: s.stage, space: Host}
+	m.start(sc, MappedFile, Key, n)
+	if Debug {
+		m.rec = s.tracker.debug.born(&m.core, s.stage, Key)
+		runtime.AddCleanup(m, lost, m.rec)
+	}
+	return m, nil
+}
+
+// Data is the bytes of the view. Writing to them is a fault.
+func (m *Mapping) Data() []byte {
+	if m.refs.Load() <= 0 {
+		m.throwUse("Data")
+	}
+	return m.data
+}
+
+// Close ends the reference that Map gave. A second Close does nothing.
+func (m *Mapping) Close() error {
+	if m.closed.Swap(true) {
+		return nil
+	}
+	m.Release()
+	if m.refs.Load() == 0 {
+		return m.err
+	}
+	return nil
+}
+
+// Advice tells the system how a mapping will be read.
+type Advice int
+
+// What can be advised.
+const (
+	Sequential Advice = unix.MADV_SEQUENTIAL // from front to back
+	Random     Advice = unix.MADV_RANDOM     // here and there
+	WillNeed   Advice = unix.MADV_WILLNEED   // soon: read ahead
+	DontNeed   Advice = unix.MADV_DONTNEED   // not soon: drop the pages
+)
+
+// Advise tells the system how n bytes from off on will be read. Whole pages
+// around them are meant.
+func (m *Mapping) Advise(off, n int64, a Advice) error {
+	if off < 0 || n < 0 || off > m.bytes || n > m.bytes-off {
+		return fmt.Errorf("advise on a mapping: %d bytes at offset %d do not lie within its %d bytes", n, off, m.bytes)
+	}
+	if n == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(m.Data()[off:]))
+	head := uintptr(p) % uintptr(os.Getpagesize())
+	if err := unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(p, -int(head))), n+int64(head)), int(a)); err != nil {
+		return errors.Join(fmt.Errorf("advise on a mapping of %d bytes", m.bytes), err)
+	}
+	return nil
+}

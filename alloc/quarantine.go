@@ -1,0 +1,108 @@
+package alloc
+
+// quarantine poisons freed memory and keeps it from being used again for a
+// while, so that a write through a stale slice is seen. It reports false for
+// what is too large to keep: that goes its way poisoned.
+func (d *debugState) quarantine(b *block, n int64, rec *record) bool {
+	b.checkEnd(n, rec)
+	if err := b.fill(b.Size, poison); err != nil {
+		d.tracker.failed(err)
+		return false
+	}
+	b.rec = rec
+	if b.Size > maxQuarantine {
+		return false
+	}
+	d.tracker.spaces[b.space].pooled.Add(b.Size)
+	d.mu.Lock()
+	d.waiting = append(d.waiting, *b)
+	d.bytes += b.Size
+	var out []block
+	for d.bytes > maxQuarantine || len(d.waiting) > maxQuarantined {
+		out = append(out, d.waiting[0])
+		d.bytes -= d.waiting[0].Size
+		d.waiting[0] = block{}
+		d.waiting = d.waiting[1:]
+	}
+	d.mu.Unlock()
+	d.dismiss(out)
+	return true
+}
+
+// dismiss lets blocks go on to the pool or the system.
+func (d *debugState) dismiss(out []block) {
+	for i := range out {
+		d.tracker.spaces[out[i].space].pooled.Add(-out[i].Size)
+		d.tracker.settle(&out[i])
+	}
+}
+
+// drain empties the quarantine of a space.
+func (d *debugState) drain(s Space) {
+	d.mu.Lock()
+	var out []block
+	keep := d.waiting[:0:0]
+	for _, b := range d.waiting {
+		if b.space == s {
+			out = append(out, b)
+			d.bytes -= b.Size
+		} else {
+			keep = append(keep, b)
+		}
+	}
+	d.waiting = keep
+	d.mu.Unlock()
+	d.dismiss(out)
+}
+
+// check looks at all that is in quarantine.
+func (d *debugState) check() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.waiting {
+		d.waiting[i].checkPoison()
+	}
+}
+
+// leaveQuarantine checks poisoned memory that is about to be used again, by a
+// buffer of n bytes, or to go back to the system.
+func (b *block) leaveQuarantine(n int64) {
+	b.checkPoison()
+	b.rec = nil
+	if b.Bytes != nil && n > 0 {
+		fillBytes(b.Bytes[n:], poison) // checkEnd looks here
+	}
+}
+
+func (b *block) checkPoison() {
+	if b.rec != nil && b.Bytes != nil {
+		if i := changed(b.Bytes); i >= 0 {
+			throwWrite(b.rec, int64(i))
+		}
+	}
+}
+
+// checkEnd throws if something was written behind the n bytes of a buffer.
+func (b *block) checkEnd(n int64, rec *record) {
+	if b.Bytes == nil {
+		return
+	}
+	if i := changed(b.Bytes[n:]); i >= 0 {
+		throwWrite(rec, n+int64(i))
+	}
+}
+
+// changed is the index of the first byte that is not poison, or −1.
+func changed(p []byte) int {
+	for i, v := range p {
+		if v != poison {
+			return i
+		}
+	}
+	return -1
+}
+
+func throwWrite(rec *record, at int64) {
+	made, freed := rec.stacks()
+	panic(&WriteAfterFreeError{Ref: rec.describe(), Offset: at, Made: made, Freed: freed})
+}
