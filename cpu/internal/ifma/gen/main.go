@@ -1,0 +1,35 @@
+// Command gen writes the assembly of package ifma. It is a module of its own so
+// that the main module does not depend on avo.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	. "github.com/mmcloughlin/avo/build"
+)
+
+func main() {
+	kernel := flag.String("kernel", "", "which file to write: g1_381, g2_381, g1_254, g2_254, fr_381, fr_254")
+	flag.Parse()
+	ConstraintExpr("amd64,!purego")
+	switch *kernel {
+	case "g1_381":
+		fp381.data()
+		(&group{fp381, 1, "G1x381"}).emit()
+	case "g2_381":
+		fp381.data()
+		(&group{fp381, 2, "G2x381"}).emit()
+	case "g1_254":
+		fp254.data()
+		(&group{fp254, 1, "G1x254"}).emit()
+	case "g2_254":
+		fp254.data()
+		(&group{fp254, 2, "G2x254"}).emit()
+	default:
+		fmt.Fprintln(os.Stderr, "gen: unknown kernel", *kernel)
+		os.Exit(2)
+	}
+	Generate()
+}
