@@ -1,0 +1,89 @@
+// Package cpu is the arithmetic of a Groth16 proof on a CPU: field and point
+// operations are those of gnark-crypto, the algorithms above them are this
+// package's own. They keep everything that grows in buffers of package alloc,
+// drawn from the scope of the call and given back before it returns.
+//
+// Multi-scalar multiplication is Pippenger's bucket method ("Faster batch
+// forgery identification", eprint 2012/549, section 4) with signed digits,
+// taken a few windows at a time by all workers together: the terms are sorted
+// by bucket, and each bucket is added up as a tree of affine additions that
+// share inversions ("Simultaneous inversion", Montgomery 1987, section 10.3.1).
+// Bucket memory is that of one round of windows, whatever the number of
+// workers.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu/internal/bls12381"
+	"github.com/snarkline/snarkline/cpu/internal/bn254"
+	"github.com/snarkline/snarkline/curve"
+)
+
+//go:generate go run github.com/snarkline/snarkline/internal/gen
+
+// kernels is what the package of a curve gives.
+type kernels interface {
+	Evaluate(ctx context.Context, m curve.Matrix, w, out []curve.Scalar) error
+	Hadamard(ctx context.Context, a, b, out []curve.Scalar) error
+	Unsatisfied(ctx context.Context, a, b, c []curve.Scalar) (int, error)
+	Quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, basis curve.Basis, a, b, c []curve.Scalar) error
+	Classify(ctx context.Context, w []curve.Scalar, out []curve.Class) (curve.Counts, error)
+	SumG1(ctx context.Context, sc *alloc.Scope, q curve.Query, classes []curve.Class) (curve.G1, error)
+	Tail(ctx context.Context, q curve.Query, classes []curve.Class, out []uint32) (int, error)
+	MSMG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []curve.Scalar, pick []uint32) (curve.G1, error)
+	MSMG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []curve.Scalar, pick []uint32) (curve.G2, error)
+	QuotientScratch(n int, basis curve.Basis, folded bool) alloc.Amount
+	MSMScratch(g curve.Group, n int) alloc.Amount
+}
+
+// Engine is the arithmetic of one curve. It is safe for concurrent use: large
+// calls (quotients, sums) take turns, first come first served, each with all
+// workers; small ones run at once.
+type Engine struct {
+	kernels
+	id      curve.ID
+	workers int
+}
+
+// Option sets how an Engine works.
+type Option func(*Engine)
+
+// Workers sets how many goroutines a call uses; n ≤ 0 means GOMAXPROCS, the default.
+func Workers(n int) Option { return func(e *Engine) { e.workers = n } }
+
+// New makes the arithmetic for a curve. It holds no memory to speak of and
+// needs no closing.
+func New(id curve.ID, opts ...Option) (*Engine, error) {
+	e := &Engine{id: id}
+	for _, o := range opts {
+		o(e)
+	}
+	if e.workers <= 0 {
+		e.workers = runtime.GOMAXPROCS(0)
+	}
+	turn := semaphore.NewWeighted(1)
+	switch id {
+	case curve.BLS12381:
+		e.kernels = &bls12381.Engine{Workers: e.workers, Turn: turn}
+	case curve.BN254:
+		e.kernels = &bn254.Engine{Workers: e.workers, Turn: turn}
+	default:
+		return nil, fmt.Errorf("arithmetic on the CPU: %v is not a known curve", id)
+	}
+	return e, nil
+}
+
+// Name is "cpu".
+func (e *Engine) Name() string { return "cpu" }
+
+// Curve is the curve whose arithmetic this is.
+func (e *Engine) Curve() curve.ID { return e.id }
+
+// NumWorkers is how many goroutines a call uses.
+func (e *Engine) NumWorkers() int { return e.workers }

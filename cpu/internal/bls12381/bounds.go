@@ -1,0 +1,34 @@
+package bls12381
+
+import (
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu/internal/window"
+	"github.com/snarkline/snarkline/curve"
+)
+
+// QuotientScratch bounds what Quotient draws on a domain of n. Neither the
+// basis nor folding changes it.
+func (e *Engine) QuotientScratch(n int, _ curve.Basis, _ bool) alloc.Amount {
+	if n <= 0 {
+		return alloc.Amount{}
+	}
+	_, size := e.quotientLayout(n)
+	return alloc.HostBytes(curve.ScalarBytes * int64(size))
+}
+
+// MSMScratch bounds what MSMG1 or MSMG2 of n terms draws, and SumG1 of n points.
+func (e *Engine) MSMScratch(g curve.Group, n int) alloc.Amount {
+	if g == curve.InG2 {
+		return alloc.HostBytes(e.msmBytesG2(n))
+	}
+	return alloc.HostBytes(max(e.msmBytesG1(n), e.sumBytes(n)))
+}
+
+// sumBytes is what SumG1 of n points draws.
+func (e *Engine) sumBytes(n int) int64 {
+	if n <= tinyG1 {
+		return 0
+	}
+	workers, chunk, batch := e.sumLayout(n)
+	return int64(workers) * int64((chunk+1)*bytesG1+window.TreeBytes(chunk, batch, bytesG1))
+}
