@@ -18,8 +18,9 @@ func word(v *big.Int, i int) uint64 {
 // accumulators are a few points in gnark-crypto's Jacobian coordinates, for the
 // last steps of a sum. All start at infinity.
 type accumulators interface {
-	addRow(i int, row []uint64) // row is finite
-	add(i, j int)               // i += j
+	addRow(i int, row []uint64)  // row is finite
+	addAffine(i int, p []uint64) // gnark-crypto's affine layout
+	add(i, j int)                // i += j
 	double(i int)
 	set(i, j int) // i = j
 	clear(i int)
@@ -41,6 +42,11 @@ type accSlice[J, A any, P jacobian[J, A]] struct {
 
 func (s *accSlice[J, A, P]) addRow(i int, row []uint64) {
 	a := s.fromRow(row)
+	P(&s.p[i]).AddMixed(&a)
+}
+func (s *accSlice[J, A, P]) addAffine(i int, p []uint64) {
+	var a A
+	copy(unsafe.Slice((*uint64)(unsafe.Pointer(&a)), unsafe.Sizeof(a)/8), p)
 	P(&s.p[i]).AddMixed(&a)
 }
 func (s *accSlice[J, A, P]) add(i, j int) { P(&s.p[i]).AddAssign(&s.p[j]) }

@@ -16,7 +16,7 @@ type Group struct {
 	ops  lanes
 	accs func(n int) accumulators
 	bits int       // of the group's order
-	top  [4]uint64 // the group's order − 1
+	last [4]uint64 // the group's order − 1
 }
 
 // NewGroup is the arithmetic of group g of curve id, or nil where the kernels
@@ -41,8 +41,8 @@ func NewGroup(id curve.ID, g curve.Group) *Group {
 	m := id.ScalarModulus()
 	r.bits = m.BitLen()
 	m.Sub(m, one)
-	for i := range r.top {
-		r.top[i] = word(m, i)
+	for i := range r.last {
+		r.last[i] = word(m, i)
 	}
 	return r
 }

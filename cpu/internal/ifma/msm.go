@@ -1,0 +1,289 @@
+package ifma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snarkline/snarkline/curve"
+)
+
+// errScalar is the error for a scalar that is not reduced.
+var errScalar = errors.New("a scalar is not below the group's order")
+
+// MSMScratch is the size in bytes of the scratch that [Group.MSM] takes for n
+// points and so many workers.
+func (g *Group) MSMScratch(n, workers int) int {
+	if n == 0 {
+		return 0
+	}
+	p := g.plan(n, workers)
+	return p.workers*p.workerBytes(g.k) + 64
+}
+
+// MSM sets out, an affine point in gnark-crypto's layout, to the sum of
+// scalars[j]·points[pick[j]] over all j, or scalars[j]·points[j] when pick is
+// nil. Points are in gnark-crypto's layout, on the curve; infinite, repeated
+// and opposite ones are allowed. Scalars are plain (not in Montgomery form) and
+// below the group's order; they are overwritten. There are at most 2^31 points.
+//
+// The method is Pippenger's with signed digits, a window at a time; each
+// bucket is summed by a pairwise tree in affine coordinates.
+func (g *Group) MSM(ctx context.Context, points []byte, pick []uint32, scalars []curve.Scalar, workers int, buf []byte, out []uint64) error {
+	n := len(scalars)
+	size := g.k.pointBytes()
+	if len(out) < size/8 {
+		return fmt.Errorf("multi-scalar multiplication: the result has %d words, a point %d", len(out), size/8)
+	}
+	if n == 0 {
+		clear(out[:size/8])
+		return nil
+	}
+	if err := checkPoints(points, size, pick, n); err != nil {
+		return fmt.Errorf("multi-scalar multiplication: %w", err)
+	}
+	if need := g.MSMScratch(n, workers); len(buf) < need {
+		return fmt.Errorf("multi-scalar multiplication: scratch of %d bytes, needs %d", len(buf), need)
+	}
+	m := &msm{Group: g, msmPlan: g.plan(n, workers), points: points, pick: pick, scalars: scalars}
+	m.sums = make([]uint64, m.parts*m.windows*size/8)
+	if err := m.run(ctx, newScratch(buf)); err != nil {
+		return fmt.Errorf("multi-scalar multiplication: %w", err)
+	}
+	m.combine(out)
+	return nil
+}
+
+// checkPoints makes sure that all names are inside points.
+func checkPoints(points []byte, size int, pick []uint32, n int) error {
+	have := len(points) / size
+	if have > 1<<31 {
+		return fmt.Errorf("%d points, at most 2^31 are possible", have)
+	}
+	if pick == nil {
+		if n > have {
+			return fmt.Errorf("%d scalars for %d points", n, have)
+		}
+		return nil
+	}
+	if len(pick) != n {
+		return fmt.Errorf("%d scalars for %d picked points", n, len(pick))
+	}
+	for j, i := range pick {
+		if int(i) >= have {
+			return fmt.Errorf("pick %d is point %d of %d", j, i, have)
+		}
+	}
+	return nil
+}
+
+type msm struct {
+	*Group
+	msmPlan
+	points  []byte
+	pick    []uint32
+	scalars []curve.Scalar
+	sums    []uint64 // affine, by part and window
+}
+
+// msmWorker is what one goroutine works in.
+type msmWorker struct {
+	reducer
+	*msm
+	entries []uint32 // index<<1 | sign, by bucket
+	digit   []int32
+	hist    []uint32
+}
+
+func (m *msm) newWorker(ctx context.Context, s *scratch) *msmWorker {
+	w := &msmWorker{msm: m}
+	w.summer = newSummer(ctx, m.Group, m.rows(), s)
+	w.pts = m.points
+	w.acc = m.accs(accCount)
+	w.free = uint32(m.buckets())
+	w.entries, w.digit = s.uint32s(m.part), s.int32s(m.part)
+	w.hist = s.uint32s(m.buckets() + 2)
+	return w
+}
+
+// run fills m.sums.
+func (m *msm) run(ctx context.Context, s *scratch) error {
+	w := make([]*msmWorker, m.workers)
+	for i := range w {
+		w[i] = m.newWorker(ctx, s)
+	}
+	if err := m.parallel(func(i int) error {
+		return m.prepare(ctx, m.n*i/m.workers, m.n*(i+1)/m.workers)
+	}); err != nil {
+		return err
+	}
+	var next atomic.Int64
+	return m.parallel(func(i int) error {
+		for {
+			t := int(next.Add(1)) - 1
+			if t >= m.parts*m.windows {
+				return nil
+			}
+			if err := w[i].window(t/m.windows, t%m.windows); err != nil {
+				next.Store(int64(m.parts * m.windows))
+				return err
+			}
+		}
+	})
+}
+
+// parallel runs f on every worker and returns the first error.
+func (m *msm) parallel(f func(i int) error) error {
+	errs := make([]error, m.workers)
+	var wg sync.WaitGroup
+	for i := 1; i < m.workers; i++ {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	errs[0] = f(0)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// prepare shifts the scalars for recoding; those of infinite points become 0.
+func (m *msm) prepare(ctx context.Context, from, to int) error {
+	b := (m.windows - 1) * m.c
+	for j := from; j < to; j++ {
+		if j%chunk == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if m.isInfinite(j) {
+			m.scalars[j] = curve.Scalar{}
+		}
+		m.scalars[j] = m.shifted(m.scalars[j])
+		if cut(&m.scalars[j], b, 64) > uint64(m.top) {
+			return fmt.Errorf("scalar %d: %w", j, errScalar)
+		}
+	}
+	return nil
+}
+
+// isInfinite reports whether the point of scalar j is all zero.
+func (m *msm) isInfinite(j int) bool {
+	if m.pick != nil {
+		j = int(m.pick[j])
+	}
+	size := m.k.pointBytes()
+	return allZero(m.points[j*size : j*size+size])
+}
+
+// allZero looks at the last word first: it is the top of y, or of one of its
+// coefficients, and hardly ever zero.
+func allZero(p []byte) bool {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cut is bits b … b+n−1 of s.
+func cut(s *curve.Scalar, b, n int) uint64 {
+	i, sh := b>>6, b&63
+	v := s[i] >> sh
+	if sh+n > 64 && i < 3 {
+		v |= s[i+1] << (64 - sh)
+	}
+	if n < 64 {
+		v &= 1<<n - 1
+	}
+	return v
+}
+
+// window sums part·windows + win: counting sort by digit, bucket sums, reduction.
+func (w *msmWorker) window(part, win int) error {
+	from := part * w.part
+	to := min(from+w.part, w.n)
+	nb := w.sort(from, to, win)
+	if err := w.fill(nb); err != nil {
+		return err
+	}
+	// Bucket b is row b−1.
+	if err := w.weighted(0, nb, accFirst); err != nil {
+		return err
+	}
+	w.acc.add(accFirst, accFirst+1)
+	n := w.msm.k.pointBytes() / 8
+	w.acc.affine(accFirst, w.sums[(part*w.windows+win)*n:][:n])
+	return nil
+}
+
+// sort writes the entries of the scalars from, …, to−1 by bucket, leaves the
+// ends of the buckets in hist, and returns the number of buckets.
+func (w *msmWorker) sort(from, to, win int) int {
+	b, nb, off := win*w.c, 1<<(w.c-1), int32(1)<<(w.c-1)
+	bits := w.c
+	if win == w.windows-1 {
+		nb, off, bits = w.top, 0, 64
+	}
+	hist := w.hist[:nb+1]
+	clear(hist)
+	digit := w.digit[:max(to-from, 0)]
+	for i := range digit {
+		d := int32(cut(&w.scalars[from+i], b, bits)) - off
+		digit[i] = d
+		s := d >> 31
+		hist[(d^s)-s]++
+	}
+	at := uint32(0)
+	for i, h := range hist {
+		hist[i] = at
+		at += h
+	}
+	for i, d := range digit {
+		s := d >> 31
+		j := uint32(from + i)
+		if w.pick != nil {
+			j = w.pick[j]
+		}
+		h := &hist[(d^s)-s]
+		w.entries[*h] = j<<1 | uint32(s&1)
+		*h++
+	}
+	return nb
+}
+
+// fill sums the entries of every bucket to its row.
+func (w *msmWorker) fill(nb int) error {
+	for b := 1; b <= nb; b++ {
+		e := w.entries[w.hist[b-1]:w.hist[b]]
+		if len(e) > chunk/2 {
+			w.tree(true)
+			if err := w.long(e, uint32(b-1)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.collect(e, uint32(b-1), true); err != nil {
+			return err
+		}
+	}
+	w.tree(true)
+	return nil
+}
+
+// combine adds the windows' sums, doubling in between.
+func (m *msm) combine(out []uint64) {
+	acc := m.accs(1)
+	n := m.k.pointBytes() / 8
+	for win := m.windows - 1; win >= 0; win-- {
+		if win < m.windows-1 {
+			for range m.c {
+				acc.double(0)
+			}
+		}
+		for part := range m.parts {
+			acc.addAffine(0, m.sums[(part*m.windows+win)*n:][:n])
+		}
+	}
+	acc.affine(0, out)
+}

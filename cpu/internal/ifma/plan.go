@@ -1,0 +1,76 @@
+package ifma
+
+import "math/bits"
+
+// msmPlan is how a multi-scalar multiplication is cut up: windows of c bits,
+// each over parts of the points, one task a window and part.
+type msmPlan struct {
+	n, part, parts int // points, points a part, parts
+	c, windows     int
+	top            int // buckets of the top window
+	workers        int
+	recode         [4]uint64 // see setTop
+}
+
+const maxWindow = 18
+
+// plan chooses the window that costs the least additions: one a point and
+// window, and about 2.6 a bucket for its reduction, besides a constant.
+func (g *Group) plan(n, workers int) msmPlan {
+	p := msmPlan{n: n, workers: max(workers, 1)}
+	best := -1
+	for c := 4; c <= maxWindow; c++ {
+		q := msmPlan{c: c, windows: (g.bits + c - 1) / c}
+		q.setTop(g)
+		cost := q.windows*(n+3000) + ((q.windows-1)<<(c-1)+q.top)*26/10
+		if best < 0 || cost < best {
+			best = cost
+			p.c, p.windows, p.top, p.recode = q.c, q.windows, q.top, q.recode
+		}
+	}
+	// Two tasks a worker even out their lengths; a part costs a reduction of
+	// its own, so it must be long against the buckets.
+	p.parts = 1
+	for p.parts*p.windows < 2*p.workers && n/(2*p.parts) > 4<<p.c {
+		p.parts *= 2
+	}
+	p.part = (n + p.parts - 1) / p.parts
+	p.workers = min(p.workers, p.parts*p.windows)
+	return p
+}
+
+// setTop works out the recoding: a scalar plus recode, cut in windows of c bits,
+// has digits d + 2^(c−1) with −2^(c−1) ≤ d < 2^(c−1), and the plain digit in the
+// top window, at most top.
+func (p *msmPlan) setTop(g *Group) {
+	for w := range p.windows - 1 {
+		b := w*p.c + p.c - 1
+		p.recode[b>>6] |= 1 << (b & 63)
+	}
+	s := p.shifted(g.last)
+	b := (p.windows - 1) * p.c
+	p.top = int(s[b>>6] >> (b & 63))
+	if b>>6 < 3 {
+		p.top |= int(s[b>>6+1] << (64 - b&63))
+	}
+}
+
+// shifted is s + recode modulo 2^256.
+func (p *msmPlan) shifted(s [4]uint64) [4]uint64 {
+	var c uint64
+	for i := range s {
+		s[i], c = bits.Add64(s[i], p.recode[i], c)
+	}
+	return s
+}
+
+// buckets is the largest number of buckets of a window.
+func (p *msmPlan) buckets() int { return max(1<<(p.c-1), p.top) }
+
+// rows is the number of rows of a worker.
+func (p *msmPlan) rows() int { return p.buckets() + reduceRows(p.buckets()) + summerRows }
+
+// workerBytes is the scratch of a worker.
+func (p *msmPlan) workerBytes(k *kernels) int {
+	return summerBytes(k) + align(p.rows()*8*k.rowWords()) + 2*align(4*p.part) + align(4*(p.buckets()+2))
+}
