@@ -14,7 +14,7 @@ import (
 	"github.com/snarkline/snarkline/groth16/internal/model"
 )
 
-//go:generate go run ../internal/gen
+//go:generate go run ../internal/gen -from groth16/internal/bls12381
 
 // backend is the part of the work that needs a concrete curve.
 type backend interface {

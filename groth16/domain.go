@@ -58,3 +58,21 @@ func CheckDomain(id curve.ID, d curve.Domain) error {
 	}
 	return nil
 }
+
+// CheckInverses reports whether sizeInv, generatorInv and shiftInv are the
+// inverses of d's size, generator and shift, as files that hold them should say.
+func CheckInverses(id curve.ID, d curve.Domain, sizeInv, generatorInv, shiftInv curve.Scalar) error {
+	f, err := backendOf(id)
+	if err != nil {
+		return err
+	}
+	for _, e := range []struct {
+		name   string
+		v, inv curve.Scalar
+	}{{"size", f.FromUint64(uint64(d.Size())), sizeInv}, {"generator", d.Generator, generatorInv}, {"shift", d.Shift, shiftInv}} {
+		if f.Mul(e.v, e.inv) != f.One() {
+			return fmt.Errorf("the inverse of the domain's %s is wrong", e.name)
+		}
+	}
+	return nil
+}

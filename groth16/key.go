@@ -6,9 +6,11 @@ import (
 )
 
 // CommitmentKey is the Pedersen key of one commitment of a gnark circuit: the
-// points of the wires that it commits to, in order, and the same times σ for
-// the proof of knowledge.
+// points of the private wires that it commits to, in order, and the same times σ
+// for the proof of knowledge.
 type CommitmentKey struct {
+	Wire          uint32   // holds the hash of the commitment; has no point in L
+	Wires         []uint32 // of the points, ascending; they have none in L either
 	Basis         curve.Points
 	BasisExpSigma curve.Points
 }

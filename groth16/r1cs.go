@@ -72,7 +72,7 @@ func (r *R1CS) Validate() error {
 			return fmt.Errorf("r1cs: matrix %s: %w", e.name, err)
 		}
 	}
-	last := r.Public
+	last, committed := r.Public, make(map[uint32]bool)
 	for i, c := range r.Commitments {
 		if int(c.Wire) <= last || int(c.Wire) >= r.Wires {
 			return fmt.Errorf("r1cs: commitment %d is on wire %d, out of order or of range", i, c.Wire)
@@ -83,7 +83,10 @@ func (r *R1CS) Validate() error {
 			if int(w) <= prev || int(w) >= r.Wires {
 				return fmt.Errorf("r1cs: commitment %d is to wire %d, out of order or of range", i, w)
 			}
-			prev = int(w)
+			if committed[w] {
+				return fmt.Errorf("r1cs: wire %d is in two commitments", w)
+			}
+			prev, committed[w] = int(w), true
 		}
 	}
 	return nil

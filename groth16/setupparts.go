@@ -111,6 +111,7 @@ func (s *setup) pedersen(k []curve.Scalar) error {
 		}
 		s.key.own(points.buf)
 		s.key.Commitments = append(s.key.Commitments, CommitmentKey{
+			Wire: c.Wire, Wires: append([]uint32{}, c.Private...),
 			Basis: points.Slice(0, n), BasisExpSigma: points.Slice(n, 2*n),
 		})
 		s.vk.Commitments = append(s.vk.Commitments, CommitmentVerifyingKey{

@@ -110,6 +110,12 @@ func (k *ProvingKey) checkSizes() error {
 		if c.Basis.Len() != c.BasisExpSigma.Len() {
 			return fmt.Errorf("commitment %d has %d and %d points", i, c.Basis.Len(), c.BasisExpSigma.Len())
 		}
+		if int64(c.Wire) >= int64(k.NbWires) {
+			return fmt.Errorf("commitment %d is on wire %d of %d", i, c.Wire, k.NbWires)
+		}
+		if err := checkQuery(curve.Query{Points: c.Basis, Wires: append([]uint32{}, c.Wires...)}, k.NbWires); err != nil {
+			return fmt.Errorf("commitment %d: %w", i, err)
+		}
 	}
 	return nil
 }

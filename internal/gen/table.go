@@ -24,4 +24,5 @@ var copies = []copying{
 	{From: "cpu/internal/bls12381", Suffixes: []string{"_g1.go", "_g1_test.go"}, Renames: g2},
 	{From: "cpu/internal/bls12381", To: "cpu/internal/bn254", Renames: bn254},
 	{From: "groth16/internal/bls12381", To: "groth16/internal/bn254", Renames: bn254},
+	{From: "formats/gnark/internal/bls12381", To: "formats/gnark/internal/bn254", Renames: bn254},
 }

@@ -1,0 +1,275 @@
+package gnark
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snarkline/snarkline/curve"
+)
+
+// Options say how a file is read.
+type Options struct {
+	Name  string   // of the file, for messages
+	Curve curve.ID // of the file; 0 to find out
+	// SkipSubgroup leaves out the check that points are in the subgroup, for a
+	// key that was vetted before. They are checked to be on the curve always.
+	SkipSubgroup bool
+}
+
+func (o Options) name() string {
+	if o.Name == "" {
+		return "gnark file"
+	}
+	return o.Name
+}
+
+// curves are the curves to try.
+func (o Options) curves() []curve.ID {
+	if o.Curve != 0 {
+		return []curve.ID{o.Curve}
+	}
+	return curve.All()
+}
+
+// reader walks over a file of known size. The first error sticks.
+type reader struct {
+	r    io.ReaderAt
+	size int64
+	name string
+	at   int64
+	f    backend
+	err  error
+}
+
+func newReader(r io.ReaderAt, size int64, name string, f backend) *reader {
+	return &reader{r: r, size: size, name: name, f: f}
+}
+
+// fail makes err the reader's error, at an offset of a section.
+func (r *reader) fail(section string, offset int64, err error) {
+	if r.err == nil {
+		r.err = &FormatError{File: r.name, Section: section, Offset: offset, Err: err}
+	}
+}
+
+// left is how many bytes there are to come.
+func (r *reader) left() int64 { return r.size - r.at }
+
+// bytes reads the next n bytes of a section to memory: for small things.
+func (r *reader) bytes(section string, n int64) []byte {
+	if r.err != nil {
+		return nil
+	}
+	if n < 0 || n > r.left() {
+		r.fail(section, r.at, fmt.Errorf("%w: %d bytes are needed, %d are left", ErrTruncated, n, r.left()))
+		return nil
+	}
+	b := make([]byte, n)
+	if err := readAt(r.r, b, r.at); err != nil {
+		r.fail(section, r.at, err)
+		return nil
+	}
+	r.at += n
+	return b
+}
+
+// readAt fills b; io.EOF after the last byte is no error.
+func readAt(r io.ReaderAt, b []byte, at int64) error {
+	n, err := r.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %d bytes of %d could be read", ErrTruncated, n, len(b))
+	}
+	return fmt.Errorf("read: %w", err)
+}
+
+func (r *reader) u32(section string) uint32 {
+	if b := r.bytes(section, 4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64(section string) uint64 {
+	if b := r.bytes(section, 8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) u64le(section string) uint64 {
+	if b := r.bytes(section, 8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// scalar reads a canonical big-endian scalar.
+func (r *reader) scalar(section string) curve.Scalar {
+	at := r.at
+	b := r.bytes(section, curve.ScalarBytes)
+	if b == nil {
+		return curve.Scalar{}
+	}
+	s, err := r.f.Element((*[curve.ScalarBytes]byte)(b))
+	if err != nil {
+		r.fail(section, at, err)
+	}
+	return s
+}
+
+// compressed tells from a point's first byte whether it is compressed; an error
+// when the byte begins no point of the curve.
+func compressed(id curve.ID, first byte) (bool, error) {
+	if id == curve.BN254 {
+		return first>>6 != 0, nil
+	}
+	switch first >> 5 {
+	case 0, 2: // plain, infinity
+		return false, nil
+	case 4, 5, 6: // smaller y, larger y, infinity
+		return true, nil
+	}
+	return false, fmt.Errorf("0x%02x begins no point", first)
+}
+
+// pointSize is the size of an encoded point.
+func pointSize(id curve.ID, g curve.Group, compressed bool) int {
+	if compressed {
+		return id.PointBytes(g) / 2
+	}
+	return id.PointBytes(g)
+}
+
+// point reads one point of group g, of either encoding, to out.
+func (r *reader) point(section string, g curve.Group, out []byte) {
+	at := r.at
+	b := r.bytes(section, 1)
+	if b == nil {
+		return
+	}
+	r.at = at
+	small, err := compressed(r.f.ID(), b[0])
+	if err != nil {
+		r.fail(section, at, err)
+		return
+	}
+	if b = r.bytes(section, int64(pointSize(r.f.ID(), g, small))); b == nil {
+		return
+	}
+	if _, err := r.f.Decode(b, curve.Points{Curve: r.f.ID(), Group: g, Data: out}); err != nil {
+		r.fail(section, at, err)
+	}
+}
+
+func (r *reader) g1(section string) (p curve.G1) {
+	r.point(section, curve.InG1, curve.Bytes(p[:])[:r.f.ID().G1Bytes()])
+	return p
+}
+
+func (r *reader) g2(section string) (p curve.G2) {
+	r.point(section, curve.InG2, curve.Bytes(p[:])[:r.f.ID().G2Bytes()])
+	return p
+}
+
+// vector reads n points that follow to out, in parallel pieces. All must have
+// the encoding of the first.
+func (r *reader) vector(ctx context.Context, section string, out curve.Points) {
+	n := out.Len()
+	if r.err != nil || n == 0 {
+		return
+	}
+	first := r.bytes(section, 1)
+	if first == nil {
+		return
+	}
+	r.at--
+	start := r.at
+	small, err := compressed(r.f.ID(), first[0])
+	if err != nil {
+		r.fail(section, start, err)
+		return
+	}
+	size := int64(pointSize(r.f.ID(), out.Group, small))
+	if int64(n) > r.left()/size {
+		r.fail(section, start, fmt.Errorf("%w: %d points of %d bytes, %d bytes are left", ErrTruncated, n, size, r.left()))
+		return
+	}
+	bad, err := pieces(ctx, n, func(from, to int) (int, error) {
+		buf := make([]byte, int64(to-from)*size)
+		if err := readAt(r.r, buf, start+int64(from)*size); err != nil {
+			return from, err
+		}
+		for i := from; i < to; i++ {
+			c, err := compressed(r.f.ID(), buf[int64(i-from)*size])
+			if err == nil && c != small {
+				err = errors.New("the point is encoded otherwise than the first")
+			}
+			if err != nil {
+				return i, err
+			}
+		}
+		i, err := r.f.Decode(buf, out.Slice(from, to))
+		return from + i, err
+	})
+	if err != nil {
+		r.fail(section, start+int64(bad)*size, fmt.Errorf("point %d: %w", bad, err))
+		return
+	}
+	r.at += int64(n) * size
+}
+
+// piece is how many points one task decodes: some milliseconds of square roots.
+const piece = 512
+
+// pieces runs fn over [0, n) on all processors and returns the first error of
+// the lowest piece that has one, with the index that fn gave.
+func pieces(ctx context.Context, n int, fn func(from, to int) (int, error)) (int, error) {
+	var (
+		next atomic.Int64
+		mu   sync.Mutex
+		bad  = n
+		why  error
+		wg   sync.WaitGroup
+	)
+	for range min(runtime.GOMAXPROCS(0), (n+piece-1)/piece) {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(piece)) - piece
+				if from >= n {
+					return
+				}
+				i, err := from, ctx.Err()
+				if err == nil {
+					i, err = fn(from, min(from+piece, n))
+				}
+				if err != nil {
+					mu.Lock()
+					if i < bad {
+						bad, why = i, err
+					}
+					mu.Unlock()
+					next.Store(int64(n))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return bad, why
+}
+
+// end fails unless all was read.
+func (r *reader) end() {
+	if r.err == nil && r.left() != 0 {
+		r.fail("", r.at, fmt.Errorf("%d bytes follow the end", r.left()))
+	}
+}
