@@ -3,9 +3,9 @@ package alloc
 // block is a region on its way between provider, pool and buffer.
 type block struct {
 	Region
-	from  Provider
-	slab  *slab // small blocks only
-	last  *cell // who used it last, which counts it as pooled
+	from  *Provider // where it goes back to
+	slab  *slab     // small blocks only
+	last  *cell     // who used it last, which counts it as pooled
 	rec   *record
 	class int32 // of the pool; −1 for memory that is not pooled
 	index int32 // in the slab
@@ -18,7 +18,7 @@ func (b *block) fill(n int64, v byte) error {
 		if n == 0 {
 			return nil
 		}
-		return b.from.Fill(b.Region, n, v)
+		return (*b.from).Fill(b.Region, n, v)
 	}
 	fillBytes(b.Bytes[:n], v)
 	return nil
@@ -35,27 +35,20 @@ func fillBytes(p []byte, v byte) {
 }
 
 // take finds n > 0 bytes in a space: from a slab, from the pool, or from the
-// provider.
-func (t *Tracker) take(space Space, n int64, f Flags) (block, error) {
+// provider. It fills b in.
+func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 	provider := t.providers[space].Load()
 	if provider == nil {
-		return block{}, ErrNoProvider
+		return ErrNoProvider
 	}
 	p := &t.pools[space]
-	var b block
 	if space == Host && n <= maxSmall {
-		var err error
-		if b, err = t.slabs.take(n); err != nil {
-			return block{}, err
+		if err := t.slabs.take(n, b); err != nil {
+			return err
 		}
-	} else {
-		c, size := p.classFor(n)
-		b, _ = p.get(c, size)
-		if b.Size == 0 {
-			var err error
-			if b, err = p.fresh(*provider, c, size, n); err != nil {
-				return block{}, err
-			}
+	} else if c, size := p.classFor(n); !p.get(c, size, b) {
+		if err := p.fresh(provider, c, size, n, b); err != nil {
+			return err
 		}
 	}
 	if Debug {
@@ -69,18 +62,18 @@ func (t *Tracker) take(space Space, n int64, f Flags) (block, error) {
 		err = b.fill(n, dirtyPattern) // so that nobody comes to rely on zeros
 	}
 	if err != nil {
-		t.discard(&b)
-		return block{}, err
+		t.discard(b)
+		return err
 	}
 	b.Zeroed = false
 	if d := b.Size - n; d != 0 {
 		p.total.slack.Add(d)
 	}
-	return b, nil
+	return nil
 }
 
 // fresh asks the provider for size bytes, of which n are needed now.
-func (p *pool) fresh(from Provider, c int32, size, n int64) (block, error) {
+func (p *pool) fresh(from *Provider, c int32, size, n int64, b *block) error {
 	if size >= shardBelow {
 		// The pool must not raise the mark of memory that was really needed:
 		// what is live and what is pooled stay within the peak of live.
@@ -91,14 +84,17 @@ func (p *pool) fresh(from Provider, c int32, size, n int64) (block, error) {
 			}
 		}
 	}
-	r, err := from.Alloc(size)
-	if err != nil && p.trim(0) > 0 {
-		r, err = from.Alloc(size)
+	r, err := (*from).Alloc(size)
+	if err != nil && p.total.pooled.Load() > 0 {
+		// Pooled memory is of no use to anybody if there is no other.
+		p.tracker.TrimPoolOf(p.total.space)
+		r, err = (*from).Alloc(size)
 	}
 	if err != nil {
-		return block{}, err
+		return err
 	}
-	return block{Region: r, from: from, class: c, space: p.total.space}, nil
+	*b = block{Region: r, from: from, class: c, space: p.total.space}
+	return nil
 }
 
 // give takes back the memory of a buffer of n bytes that was counted in at.
@@ -127,11 +123,11 @@ func (t *Tracker) give(b *block, n int64, secret bool, at *cell, rec *record) {
 // settle keeps a block for reuse or gives it back to where it came from.
 func (t *Tracker) settle(b *block) {
 	if b.slab != nil {
-		t.slabs.give(b)
+		t.discard(b)
 		return
 	}
 	p := &t.pools[b.space]
-	if current := t.providers[b.space].Load(); current != nil && *current == b.from && p.put(b) {
+	if t.providers[b.space].Load() == b.from && p.put(b) {
 		return
 	}
 	t.discard(b)
@@ -139,14 +135,14 @@ func (t *Tracker) settle(b *block) {
 
 // discard gives a block back to where it came from.
 func (t *Tracker) discard(b *block) {
+	if Debug {
+		b.leaveQuarantine(0)
+	}
 	if b.slab != nil {
 		t.slabs.give(b)
 		return
 	}
-	if Debug {
-		b.leaveQuarantine(0)
-	}
-	if err := b.from.Free(b.Region); err != nil {
+	if err := (*b.from).Free(b.Region); err != nil {
 		t.failed(err)
 	}
 }

@@ -36,9 +36,16 @@ type core struct {
 
 // Retain takes another reference. Only the holder of one may call it.
 func (c *core) Retain() {
-	if c.refs.Add(1) <= 1 {
-		c.refs.Add(-1)
-		c.throwUse("Retain")
+	for {
+		n := c.refs.Load()
+		if n <= 0 {
+			c.throwUse("Retain")
+		}
+		// Not a plain addition: what was freed must never look alive, not even
+		// for a moment in which a second mistake could free it again.
+		if c.refs.CompareAndSwap(n, n+1) {
+			break
+		}
 	}
 	if Debug {
 		c.rec.event("retained", 1)
@@ -47,16 +54,20 @@ func (c *core) Retain() {
 
 // Release ends one reference. The last one frees the memory, in this goroutine.
 func (c *core) Release() {
-	n := c.refs.Add(-1)
-	if n > 0 {
+	n := c.refs.Load()
+	for ; ; n = c.refs.Load() {
+		if n <= 0 {
+			c.throwDouble()
+		}
+		if c.refs.CompareAndSwap(n, n-1) {
+			break
+		}
+	}
+	if n > 1 {
 		if Debug {
 			c.rec.event("released", 1)
 		}
 		return
-	}
-	if n < 0 {
-		c.refs.Add(1)
-		c.throwDouble()
 	}
 	if d := c.tracker.detour.Load(); d != nil {
 		d.send(c)
@@ -137,7 +148,7 @@ func (c *core) start(s *Scope, k Kind, p Purpose, bytes int64) {
 // many goroutines; the elements are theirs to keep apart.
 type Buffer[T any] struct {
 	core
-	data []T
+	n int
 }
 
 // maxBytes is the most that one buffer may ask for: no machine has as much.
@@ -168,26 +179,18 @@ func Make[T any](s *Scope, n int, p Purpose, f Flags) (*Buffer[T], error) {
 		return nil, fmt.Errorf("stage %v: allocate memory for %v: %v is not valid", s.stage, p, s.space)
 	}
 	bytes := int64(n) * size
-	b := new(Buffer[T])
-	if bytes == 0 {
-		// Nothing to hold; the elements, if there are any, have no size.
-		b.data = make([]T, n)
-	} else {
+	b := &Buffer[T]{n: n}
+	if bytes > 0 {
 		if s.res != nil {
 			if err := s.res.draw(s, p, bytes); err != nil {
 				return nil, err
 			}
 		}
-		blk, err := s.tracker.take(s.space, bytes, f)
-		if err != nil {
+		if err := s.tracker.take(s.space, bytes, f, &b.block); err != nil {
 			if s.res != nil {
 				s.res.undraw(s.space, bytes)
 			}
 			return nil, &NoMemoryError{Stage: s.stage, Purpose: p, Space: s.space, Asked: bytes, Err: err}
-		}
-		b.block = blk
-		if blk.Bytes != nil {
-			b.data = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(blk.Bytes))), n)
 		}
 	}
 	b.flags = f
@@ -205,7 +208,13 @@ func (b *Buffer[T]) Slice() []T {
 	if b.refs.Load() <= 0 {
 		b.throwUse("Slice")
 	}
-	return b.data
+	if b.block.Bytes == nil {
+		if b.bytes > 0 {
+			return nil
+		}
+		return make([]T, b.n) // no bytes at all: no elements, or none that have a size
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.block.Bytes))), b.n)
 }
 
 // Addr is the address of the memory in its space; 0 if it has no bytes.
@@ -217,16 +226,7 @@ func (b *Buffer[T]) Addr() uintptr {
 }
 
 // Len is the number of elements, for memory that Go cannot address too.
-func (b *Buffer[T]) Len() int {
-	if b.data != nil {
-		return len(b.data)
-	}
-	var t T
-	if size := int64(unsafe.Sizeof(t)); size > 0 {
-		return int(b.bytes / size)
-	}
-	return 0
-}
+func (b *Buffer[T]) Len() int { return b.n }
 
 // String says what the buffer is, for messages.
 func (b *Buffer[T]) String() string {

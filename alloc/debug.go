@@ -216,9 +216,8 @@ func (d *debugState) dead(r *record) {
 	sh.mu.Unlock()
 }
 
-// since lists what is live and was made after record id, oldest first.
-func (d *debugState) since(id uint64) []Leak {
-	var rs []*record
+// liveSince lists what is live and was made after record id, oldest first.
+func (d *debugState) liveSince(id uint64) (rs []*record) {
 	for i := range d.shards {
 		sh := &d.shards[i]
 		sh.mu.Lock()
@@ -230,6 +229,12 @@ func (d *debugState) since(id uint64) []Leak {
 		sh.mu.Unlock()
 	}
 	sort.Slice(rs, func(i, j int) bool { return rs[i].id < rs[j].id })
+	return rs
+}
+
+// since is liveSince for people.
+func (d *debugState) since(id uint64) []Leak {
+	rs := d.liveSince(id)
 	out := make([]Leak, len(rs))
 	for i, r := range rs {
 		out[i] = r.leak()

@@ -97,7 +97,9 @@ func (t *Tracker) mark() Mark {
 func (m Mark) CheckLeaks(t TB) {
 	t.Helper()
 	if Debug {
-		m.tracker.debug.check()
+		for _, err := range m.tracker.debug.check() {
+			t.Errorf("%v", err)
+		}
 		for _, r := range m.tracker.debug.since(m.id) {
 			t.Errorf("%v\n%s", r, r.Stack)
 		}

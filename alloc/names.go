@@ -1,6 +1,7 @@
 package alloc
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
@@ -146,6 +147,17 @@ func (k Kind) String() string {
 		return "mapped"
 	}
 	return "unknown"
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (k *Kind) UnmarshalText(b []byte) error {
+	for i := Memory; i < nbKinds; i++ {
+		if i.String() == string(b) {
+			*k = i
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown kind of memory %q", b)
 }
 
 // MarshalText makes a kind its name in JSON.

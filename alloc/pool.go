@@ -3,6 +3,7 @@ package alloc
 import (
 	"math/bits"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 )
@@ -18,6 +19,11 @@ const (
 	shardBelow = 1 << 20 // larger blocks are rare: one shard, no search
 )
 
+var (
+	pageSize  = int64(os.Getpagesize())
+	pageShift = bits.TrailingZeros64(uint64(pageSize))
+)
+
 // pool keeps freed blocks of one space by size class. Each shard has a lock of
 // its own that is held for a few instructions; there is no lock for the whole.
 type pool struct {
@@ -31,7 +37,6 @@ type pool struct {
 }
 
 type class struct {
-	n      atomic.Int64 // blocks in all shards
 	shards [nbShards]shard
 }
 
@@ -44,17 +49,16 @@ type shard struct {
 // classOf is the size class of n bytes and the size of its blocks. Class −1
 // holds what is too large to pool.
 func classOf(n int64) (int32, int64) {
-	unit := pageSize
-	pages := (n + unit - 1) / unit
+	pages := (n + pageSize - 1) >> pageShift
 	// Below 2^classBits pages each number of pages is a class; above, each
 	// octave has 2^classBits classes of equal distance.
 	shift := max(bits.Len64(uint64(pages-1))-1-classBits, 0)
 	steps := (pages + 1<<shift - 1) >> shift
 	c := int64(shift)<<classBits + steps - 1
 	if c >= maxClass {
-		return -1, pages * unit
+		return -1, pages << pageShift
 	}
-	return int32(c), steps << shift * unit
+	return int32(c), steps << (shift + pageShift)
 }
 
 // classFor is the class and the size of the block for n bytes in this pool.
@@ -72,15 +76,16 @@ func (p *pool) classFor(n int64) (int32, int64) {
 	return c, size
 }
 
-// get takes a block of class c and of the given size, if there is one.
-func (p *pool) get(c int32, size int64) (block, bool) {
+// get moves a block of class c, which holds blocks of the given size, to b. It
+// reports false if there is none.
+func (p *pool) get(c int32, size int64, b *block) bool {
 	if c < 0 {
-		return block{}, false
+		return false
 	}
 	cl := p.classes[c].Load()
-	if cl == nil || cl.n.Load() == 0 {
+	if cl == nil {
 		p.misses.Add(1)
-		return block{}, false
+		return false
 	}
 	shards, at := uint32(nbShards), uint32(0)
 	if size >= shardBelow {
@@ -92,19 +97,18 @@ func (p *pool) get(c int32, size int64) (block, bool) {
 		s := &cl.shards[(at+i)%shards]
 		s.mu.Lock()
 		if k := len(s.blocks) - 1; k >= 0 {
-			b := s.blocks[k]
+			*b = s.blocks[k]
 			s.blocks[k] = block{}
 			s.blocks = s.blocks[:k]
 			s.mu.Unlock()
-			cl.n.Add(-1)
-			p.unpooled(&b)
+			p.unpooled(b)
 			p.hits.Add(1)
-			return b, true
+			return true
 		}
 		s.mu.Unlock()
 	}
 	p.misses.Add(1)
-	return block{}, false
+	return false
 }
 
 // put keeps a block, if the limit allows.
@@ -137,7 +141,6 @@ func (p *pool) put(b *block) bool {
 	s.mu.Lock()
 	s.blocks = append(s.blocks, *b)
 	s.mu.Unlock()
-	cl.n.Add(1)
 	return true
 }
 
@@ -171,8 +174,8 @@ func (p *pool) drain(c int32, need int64) (gone int64) {
 		return 0
 	}
 	for gone < need {
-		b, ok := p.get(c, 0)
-		if !ok {
+		var b block
+		if !p.get(c, 0, &b) {
 			return gone
 		}
 		gone += b.Size

@@ -29,22 +29,26 @@ type Provider interface {
 
 // Register makes p the provider of space s, in place of the one before, and
 // returns that one (nil if there was none). Buffers that are live go back to
-// the provider they came from. Host has a provider from the start.
+// the provider they came from. Host has a provider from the start; another one
+// must give memory with Bytes, and small buffers (2 KiB at most) share regions
+// of it.
 func (t *Tracker) Register(s Space, p Provider) (Provider, error) {
 	if !s.Valid() {
 		return nil, fmt.Errorf("register a provider: %v is not valid", s)
 	}
+	if s == Host && p == nil {
+		return nil, fmt.Errorf("register a provider: there must be one for %v memory", s)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// Pooled memory belongs to the old provider.
-	t.pools[s].trim(0)
 	var old *Provider
 	if p == nil {
 		old = t.providers[s].Swap(nil)
 	} else {
 		old = t.providers[s].Swap(&p)
 	}
-	t.pools[s].trim(0)
+	// What is pooled belongs to the old provider; what is live goes back there.
+	t.TrimPoolOf(s)
 	if old == nil {
 		return nil, nil
 	}

@@ -10,7 +10,7 @@ func (d *debugState) quarantine(b *block, n int64, rec *record) bool {
 		return false
 	}
 	b.rec = rec
-	if b.Size > maxQuarantine {
+	if b.Size > maxQuarantine || b.Bytes == nil {
 		return false
 	}
 	d.tracker.spaces[b.space].pooled.Add(b.Size)
@@ -55,31 +55,39 @@ func (d *debugState) drain(s Space) {
 	d.dismiss(out)
 }
 
-// check looks at all that is in quarantine.
-func (d *debugState) check() {
+// check looks at all that is in quarantine and tells what was written to.
+func (d *debugState) check() (found []*WriteAfterFreeError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.waiting {
-		d.waiting[i].checkPoison()
+		if err := d.waiting[i].poisoned(); err != nil {
+			found = append(found, err)
+		}
 	}
+	return found
 }
 
 // leaveQuarantine checks poisoned memory that is about to be used again, by a
 // buffer of n bytes, or to go back to the system.
 func (b *block) leaveQuarantine(n int64) {
-	b.checkPoison()
+	if err := b.poisoned(); err != nil {
+		panic(err)
+	}
 	b.rec = nil
 	if b.Bytes != nil && n > 0 {
 		fillBytes(b.Bytes[n:], poison) // checkEnd looks here
 	}
 }
 
-func (b *block) checkPoison() {
-	if b.rec != nil && b.Bytes != nil {
-		if i := changed(b.Bytes); i >= 0 {
-			throwWrite(b.rec, int64(i))
-		}
+// poisoned is an error if freed memory is not as it was left.
+func (b *block) poisoned() *WriteAfterFreeError {
+	if b.rec == nil || b.Bytes == nil {
+		return nil
 	}
+	if i := changed(b.Bytes); i >= 0 {
+		return b.rec.written(int64(i))
+	}
+	return nil
 }
 
 // checkEnd throws if something was written behind the n bytes of a buffer.
@@ -88,7 +96,7 @@ func (b *block) checkEnd(n int64, rec *record) {
 		return
 	}
 	if i := changed(b.Bytes[n:]); i >= 0 {
-		throwWrite(rec, n+int64(i))
+		panic(rec.written(n + int64(i)))
 	}
 }
 
@@ -102,7 +110,7 @@ func changed(p []byte) int {
 	return -1
 }
 
-func throwWrite(rec *record, at int64) {
-	made, freed := rec.stacks()
-	panic(&WriteAfterFreeError{Ref: rec.describe(), Offset: at, Made: made, Freed: freed})
+func (r *record) written(at int64) *WriteAfterFreeError {
+	made, freed := r.stacks()
+	return &WriteAfterFreeError{Ref: r.describe(), Offset: at, Made: made, Freed: freed}
 }

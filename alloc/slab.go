@@ -15,7 +15,7 @@ const (
 // slab is a piece of host memory that is carved into blocks of one size.
 type slab struct {
 	region     Region
-	from       Provider
+	from       *Provider
 	free       []int32 // indices of free blocks; capacity for all from the start
 	used       int
 	prev, next *slab // among those with free blocks
@@ -45,15 +45,15 @@ func (s *slabs) init(t *Tracker) {
 	}
 }
 
-// take finds n bytes, 0 < n ≤ maxSmall.
-func (s *slabs) take(n int64) (block, error) {
+// take fills b in with n bytes, 0 < n ≤ maxSmall.
+func (s *slabs) take(n int64, b *block) error {
 	c := &s.classes[max(bits.Len64(uint64(n-1))-6, 0)]
 	c.mu.Lock()
 	if c.first == nil {
 		c.mu.Unlock()
 		fresh, err := s.fresh(c)
 		if err != nil {
-			return block{}, err
+			return err
 		}
 		c.mu.Lock()
 		c.push(fresh)
@@ -74,16 +74,17 @@ func (s *slabs) take(n int64) (block, error) {
 	s.tracker.pools[Host].total.pooled.Add(-c.size)
 	at := int64(i) * c.size
 	mem := sl.region.Bytes[at : at+c.size : at+c.size]
-	return block{
+	*b = block{
 		Region: Region{Bytes: mem, Addr: sl.region.Addr + uintptr(at), Size: c.size},
 		from:   sl.from, slab: sl, class: -1, index: i, space: Host,
-	}, nil
+	}
+	return nil
 }
 
 // fresh makes a slab. What is free in slabs counts as pooled.
 func (s *slabs) fresh(c *smallClass) (*slab, error) {
-	from := Provider(hostProvider{})
-	r, err := from.Alloc(slabSize)
+	from := s.tracker.providers[Host].Load()
+	r, err := (*from).Alloc(slabSize)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (s *slabs) give(b *block) {
 
 func (s *slabs) drop(sl *slab) {
 	s.tracker.pools[Host].total.pooled.Add(-slabSize / sl.class.size * sl.class.size)
-	if err := sl.from.Free(sl.region); err != nil {
+	if err := (*sl.from).Free(sl.region); err != nil {
 		s.tracker.failed(err)
 	}
 }

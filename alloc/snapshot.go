@@ -65,36 +65,50 @@ type Row struct {
 // Snapshot reads all counters.
 func (t *Tracker) Snapshot() Snapshot {
 	s := Snapshot{Time: time.Now(), FreeErrors: t.freeErrors.Load()}
-	for i := range t.spaces {
-		c, m, p := &t.spaces[i], &t.mapped[i], &t.pools[i]
-		live, allocated := c.flow()
-		mapped := m.live.Load()
-		if allocated == 0 && m.allocated.Load() == 0 {
-			continue
-		}
-		s.Spaces = append(s.Spaces, SpaceStats{
-			Space: Space(i), Live: live, Peak: c.peak.Load(), Allocated: allocated, Freed: allocated - live,
-			Pooled: c.pooled.Load(), PoolLimit: p.limit.Load(), PoolHits: p.hits.Load(), PoolMisses: p.misses.Load(),
-			Slack: c.slack.Load(), Mapped: mapped, MappedPeak: m.peak.Load(),
-		})
+	// Live is read before allocated everywhere: allocated only grows, and grows
+	// first, so that freed, their difference, is never negative.
+	var live, allocated Amount
+	var used [MaxSpaces]bool
+	for i := range live {
+		live[i] = t.spaces[i].live.Load()
 	}
-	for i := range min(len(*stageNames.names.Load()), maxStages) {
-		sc := t.stages[i].Load()
-		if sc == nil {
-			continue
+	t.eachStage(func(stage Stage, sc *stageCells) {
+		var stageLive, stageAllocated Amount
+		for i := range stageLive {
+			stageLive[i] = sc.totals[i].live.Load()
 		}
-		name := Stage(i).String()
-		for j := range sc.totals {
-			if live, allocated := sc.totals[j].flow(); allocated > 0 {
-				s.Stages = append(s.Stages, StageStats{Stage: name, Space: Space(j), Live: live,
-					Peak: sc.totals[j].peak.Load(), Allocated: allocated, Freed: allocated - live})
+		var stageUsed [MaxSpaces]bool
+		name := stage.String()
+		sc.each(func(c *cell) {
+			r := Row{Stage: name, Space: c.space, Purpose: c.purpose.String(), Kind: c.kind,
+				Live: c.live.Load(), Peak: c.peak.Load(), Pooled: c.pooled.Load(), Frees: c.frees.Load()}
+			handed := c.handed.Load()
+			r.Allocated, r.Allocs = c.allocated.Load(), c.allocs.Load()
+			r.Freed = r.Allocated - r.Live
+			s.Rows = append(s.Rows, r)
+			used[c.space] = true
+			if c.kind != MappedFile {
+				stageUsed[c.space] = true
+				stageAllocated[c.space] += r.Allocated
+				allocated[c.space] += r.Allocated - handed
+			}
+		})
+		for i, u := range stageUsed {
+			if u {
+				s.Stages = append(s.Stages, StageStats{Stage: name, Space: Space(i), Live: stageLive[i],
+					Peak: sc.totals[i].peak.Load(), Allocated: stageAllocated[i], Freed: stageAllocated[i] - stageLive[i]})
 			}
 		}
-		sc.each(func(c *cell) {
-			live, allocated := c.flow()
-			s.Rows = append(s.Rows, Row{Stage: name, Space: c.space, Purpose: c.purpose.String(), Kind: c.kind,
-				Live: live, Peak: c.peak.Load(), Allocated: allocated, Freed: allocated - live,
-				Pooled: c.pooled.Load(), Allocs: c.allocs.Load(), Frees: c.frees.Load()})
+	})
+	for i, u := range used {
+		if !u {
+			continue
+		}
+		c, m, p := &t.spaces[i], &t.mapped[i], &t.pools[i]
+		s.Spaces = append(s.Spaces, SpaceStats{
+			Space: Space(i), Live: live[i], Peak: c.peak.Load(), Allocated: allocated[i], Freed: allocated[i] - live[i],
+			Pooled: c.pooled.Load(), PoolLimit: p.limit.Load(), PoolHits: p.hits.Load(), PoolMisses: p.misses.Load(),
+			Slack: c.slack.Load(), Mapped: m.live.Load(), MappedPeak: m.peak.Load(),
 		})
 	}
 	slices.SortFunc(s.Stages, func(a, b StageStats) int {
@@ -105,13 +119,6 @@ func (t *Tracker) Snapshot() Snapshot {
 			cmp.Compare(a.Purpose, b.Purpose), cmp.Compare(a.Kind, b.Kind))
 	})
 	return s
-}
-
-// flow reads live before allocated, which only grows and grows first, so that
-// their difference is never negative.
-func (c *cell) flow() (live, allocated int64) {
-	live = c.live.Load()
-	return live, c.allocated.Load()
 }
 
 // Space is the total of one space; all zero if it was never used.

@@ -4,15 +4,12 @@ package alloc
 
 import (
 	"fmt"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 const hugePage = 2 << 20
-
-var pageSize = int64(os.Getpagesize())
 
 // sysAlloc maps n bytes, rounded up to whole pages, of zeroed memory outside
 // Go's heap. From 2 MiB on it begins at a huge page and asks for huge pages.

@@ -4,17 +4,14 @@ package alloc
 
 import (
 	"fmt"
-	"os"
 	"unsafe"
 )
-
-var pageSize = int64(os.Getpagesize())
 
 // sysAlloc takes memory from Go's heap: the race detector watches that and
 // data segments alone, so that races on mapped memory would go unseen.
 func sysAlloc(n int64) (b []byte, err error) {
 	n = (n + pageSize - 1) &^ (pageSize - 1)
-	if n > 1<<36 {
+	if n > 1<<34 {
 		return nil, fmt.Errorf("allocate %d bytes: too much for a build with the race detector", n)
 	}
 	const align = 64

@@ -9,9 +9,11 @@ import (
 // such. It fills two cache lines (processors fetch them in pairs), so that
 // counting in one cell never slows another.
 type cell struct {
-	live, peak, allocated atomic.Int64
-	pooled, slack         atomic.Int64
-	allocs, frees         atomic.Int64
+	live, peak    atomic.Int64
+	allocated     atomic.Int64 // cells only: a total is the sum of its cells
+	handed        atomic.Int64 // of allocated: what another stage handed over
+	pooled, slack atomic.Int64
+	allocs, frees atomic.Int64 // cells only
 
 	stageTotal *cell // nil for totals and mapped files
 	spaceTotal *cell // nil for totals
@@ -19,7 +21,7 @@ type cell struct {
 	purpose    Purpose
 	space      Space
 	kind       Kind
-	_          [128 - 9*8 - 8]byte
+	_          [128 - 10*8 - 8]byte
 }
 
 // raise makes the peak at least v.
@@ -31,18 +33,17 @@ func (c *cell) raise(v int64) {
 	}
 }
 
-// up counts n bytes. The peak is exact: v was the number of live bytes at one
-// moment. Allocated rises before live, so that a reader who loads live first
-// never sees more live than allocated.
-func (c *cell) up(n int64) {
-	c.allocated.Add(n)
-	c.raise(c.live.Add(n))
-}
+// up counts n live bytes. The peak is exact: live really had that value at one
+// moment.
+func (c *cell) up(n int64) { c.raise(c.live.Add(n)) }
 
-// add counts an allocation in the cell and its totals.
+// add counts an allocation in the cell and its totals. Allocated rises before
+// live, so that a reader who loads live first never sees more live than
+// allocated; frees are counted after allocs for the same reason.
 func (c *cell) add(n int64) {
-	c.up(n)
+	c.allocated.Add(n)
 	c.allocs.Add(1)
+	c.up(n)
 	if c.stageTotal != nil {
 		c.stageTotal.up(n)
 	}
@@ -65,8 +66,10 @@ func (c *cell) moveTo(to *cell, n int64) {
 	if c == to {
 		return
 	}
-	to.up(n)
+	to.handed.Add(n)
+	to.allocated.Add(n)
 	to.allocs.Add(1)
+	to.up(n)
 	if c.stageTotal != to.stageTotal {
 		to.stageTotal.up(n)
 		c.stageTotal.live.Add(-n)
@@ -213,25 +216,24 @@ func (t *Tracker) each(f func(*cell)) {
 		f(&t.spaces[i])
 		f(&t.mapped[i])
 	}
-	n := min(len(*stageNames.names.Load()), maxStages)
-	for i := range n {
-		sc := t.stages[i].Load()
-		if sc == nil {
-			continue
-		}
+	t.eachStage(func(_ Stage, sc *stageCells) {
 		for j := range sc.totals {
 			f(&sc.totals[j])
 		}
 		sc.each(f)
-	}
+	})
 }
 
 // eachCell calls f for every cell, and for no total.
 func (t *Tracker) eachCell(f func(*cell)) {
-	n := min(len(*stageNames.names.Load()), maxStages)
-	for i := range n {
+	t.eachStage(func(_ Stage, sc *stageCells) { sc.each(f) })
+}
+
+// eachStage calls f for every stage that ever had memory.
+func (t *Tracker) eachStage(f func(Stage, *stageCells)) {
+	for i := range min(len(*stageNames.names.Load()), maxStages) {
 		if sc := t.stages[i].Load(); sc != nil {
-			sc.each(f)
+			f(Stage(i), sc)
 		}
 	}
 }
