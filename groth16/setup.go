@@ -18,6 +18,11 @@ type SetupOptions struct {
 	Folded bool        // fold the C matrix into L
 	Rand   io.Reader   // where the toxic waste comes from; nil means crypto/rand
 
+	// Domain, if its generator is not zero, is taken instead of NewDomain's: one
+	// with other roots of unity (snarkjs's on BLS12-381), of the size NewDomain
+	// gives.
+	Domain curve.Domain
+
 	// Progress, if set, hears of the points computed so far. It is called from
 	// several goroutines, and not after UnsafeSetup has returned.
 	Progress func(done, total int)
@@ -96,6 +101,15 @@ func newSetup(ctx context.Context, r *R1CS, opts SetupOptions) (*setup, error) {
 	d, err := NewDomain(r.ID, r.NbConstraints(), opts.Basis)
 	if err != nil {
 		return nil, err
+	}
+	if own := opts.Domain; !own.Generator.IsZero() {
+		if own.Log != d.Log {
+			return nil, fmt.Errorf("the domain is 2^%d, the circuit needs 2^%d", own.Log, d.Log)
+		}
+		if err := CheckDomain(r.ID, own); err != nil {
+			return nil, err
+		}
+		d = own
 	}
 	s := &setup{
 		ctx: ctx, sc: alloc.ScopeOf(ctx), f: f, r: r, opts: opts, d: d, n: d.Size(),
