@@ -24,7 +24,7 @@ for curve in bn128 bls12381; do
   snarkjs powersoftau prepare phase2 p1.ptau "$curve.ptau"
 
   for name in vault silent; do
-    (cd "$curve" && ../node_modules/.bin/circom2 "$name.circom" --r1cs --wasm --prime "$curve")
+    (cd "$curve" && ../node_modules/.bin/circom2 "$name.circom" --O2 --r1cs --wasm --prime "$curve")
     cp "$curve/$name.r1cs" "$curve/${name}_js/$name.wasm" "$out/"
     snarkjs wtns calculate "$out/$name.wasm" "$here/$name.json" "$out/$name.wtns"
     snarkjs groth16 setup "$out/$name.r1cs" "$curve.ptau" "$name.0.zkey"

@@ -34,3 +34,42 @@ func SnarkjsDomain(id curve.ID, log int) (curve.Domain, error) {
 	generator := new(big.Int).Mul(shift, shift)
 	return curve.Domain{Log: log, Generator: f.FromBig(generator), Shift: f.FromBig(shift)}, nil
 }
+
+// RootLog is the k with ω^k = root, where ω is the shift of the SnarkjsDomain
+// of 2^log points, a primitive root of order 2^(log+1). It is odd, and an
+// error if root is no primitive root of that order.
+//
+// Bit by bit, after Pohlig and Hellman ("An improved algorithm for computing
+// logarithms", 1978): the order is a power of two.
+func RootLog(id curve.ID, log int, root curve.Scalar) (uint64, error) {
+	d, err := SnarkjsDomain(id, log)
+	if err != nil {
+		return 0, err
+	}
+	f, err := FieldOf(id)
+	if err != nil {
+		return 0, err
+	}
+	step := new(big.Int).ModInverse(f.ToBig(d.Shift), f.r) // ω^(−2^bit)
+	rest := f.ToBig(root)                                  // root·ω^(−k)
+	minusOne := new(big.Int).Sub(f.r, big.NewInt(1))
+	one := big.NewInt(1)
+	var k uint64
+	for bit := 0; bit <= log; bit++ {
+		t := new(big.Int).Set(rest)
+		for range log - bit {
+			t.Mul(t, t).Mod(t, f.r)
+		}
+		if t.Cmp(minusOne) == 0 {
+			k |= 1 << bit
+			rest.Mul(rest, step).Mod(rest, f.r)
+		} else if t.Cmp(one) != 0 {
+			break
+		}
+		step.Mul(step, step).Mod(step, f.r)
+	}
+	if rest.Cmp(one) != 0 || k%2 == 0 {
+		return 0, fmt.Errorf("not a primitive root of order 2^%d on %v", log+1, id)
+	}
+	return k, nil
+}
