@@ -1,0 +1,136 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/snarkline/snarkline/alloc"
+)
+
+// call is one item in one stage: the context that the stage gets and the lease
+// on its input. A single object answers for both, so that a stage costs one
+// allocation.
+type call struct {
+	st    *station
+	item  *item
+	mu    sync.Mutex
+	hold  hold
+	final bool // no try follows: early release is allowed
+	scope *alloc.Scope
+}
+
+type callKey struct{}
+
+// Deadline is that of the context of Run.
+func (c *call) Deadline() (time.Time, bool) { return c.st.run.ctx.Deadline() }
+
+// Done is closed when the run stops, and when the item fails or has left.
+func (c *call) Done() <-chan struct{} { return c.item.own().Done() }
+
+// Err is why the item ended.
+func (c *call) Err() error {
+	if err := c.item.base().Err(); err != nil {
+		return err
+	}
+	if c.item.failed.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value answers for the item and for the scope that alloc looks for.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	if key == c.st.run.scopeKey {
+		return c.allocScope()
+	}
+	return c.item.base().Value(key)
+}
+
+func (c *call) allocScope() *alloc.Scope {
+	if c.item.res == nil || c.st.run.g.unsafe.releaseEarly {
+		return c.st.scope
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.scope == nil {
+		c.scope = alloc.NewScope(c.st.owner, alloc.Host, c.item.res)
+	}
+	return c.scope
+}
+
+// end ends what is left of the lease.
+func (c *call) end() {
+	c.mu.Lock()
+	h := c.hold
+	c.hold = hold{}
+	c.mu.Unlock()
+	if h.len() == 0 {
+		return
+	}
+	c.st.held.sub(&h)
+	c.st.run.release(c.st, c.item, &h)
+}
+
+// drop ends the lease on one buffer.
+func (c *call) drop(ref alloc.Ref) bool {
+	c.mu.Lock()
+	if !c.final || !c.hold.take(ref) {
+		c.mu.Unlock()
+		return false
+	}
+	c.mu.Unlock()
+	c.st.held.subRef(ref)
+	h := hold{one: ref}
+	c.st.run.release(c.st, c.item, &h)
+	return true
+}
+
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// KeyOf is the key of the item that the stage runs on; the zero key outside of
+// a stage.
+func KeyOf(ctx context.Context) Key {
+	if c := callOf(ctx); c != nil {
+		return c.item.key
+	}
+	return Key{}
+}
+
+// StageOf is the name of the stage that runs; empty outside of one.
+func StageOf(ctx context.Context) string {
+	if c := callOf(ctx); c != nil {
+		return c.st.node.name
+	}
+	return ""
+}
+
+// Done ends the lease on the stage's input before the stage returns: none of
+// its buffers may be used afterwards, and those that nobody else reads are
+// free. It does nothing outside of a stage, a second time, or while a retry may
+// follow.
+func Done(ctx context.Context) {
+	if c := callOf(ctx); c != nil {
+		c.mu.Lock()
+		final := c.final
+		c.mu.Unlock()
+		if final {
+			c.end()
+		}
+	}
+}
+
+// Drop is Done for one buffer of the input. It reports whether the stage had a
+// reference on it that has now ended; there is none if the buffer is not the
+// input's or not in the stage's Uses, if it was dropped before, and none ends
+// while a retry may follow.
+func Drop(ctx context.Context, ref alloc.Ref) bool {
+	c := callOf(ctx)
+	return c != nil && c.drop(ref)
+}

@@ -1,0 +1,202 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+)
+
+// queue is the sized channel before a stage: a ring whose capacity can change
+// while it is used, and which also holds how many workers read it, so that a
+// change of either wakes whom it concerns.
+type queue struct {
+	mu       sync.Mutex
+	notEmpty sync.Cond
+	notFull  sync.Cond
+	ring     []message
+	head, n  int
+	capacity int // Unbounded or at least 1
+	peak     int
+	closed   bool // nothing more comes
+	dead     bool // the run has stopped
+	active   int  // workers there are
+	target   int  // workers there should be
+}
+
+func newQueue(capacity int) *queue {
+	q := &queue{capacity: capacity}
+	q.notEmpty.L, q.notFull.L = &q.mu, &q.mu
+	return q
+}
+
+func (q *queue) full() bool { return q.capacity != Unbounded && q.n >= q.capacity }
+
+// tryPush puts m in if there is room, or says that its item is gone.
+func (q *queue) tryPush(m message, s *station) (done, gone bool) {
+	q.mu.Lock()
+	if q.dead || m.item.failed.Load() {
+		q.mu.Unlock()
+		return false, true
+	}
+	if q.full() {
+		q.mu.Unlock()
+		return false, false
+	}
+	q.put(m, s)
+	q.mu.Unlock()
+	return true, false
+}
+
+// push waits for room. It reports false if the item is gone; the caller keeps
+// the message then.
+func (q *queue) push(m message, s *station) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if q.dead || m.item.failed.Load() {
+			return false
+		}
+		if !q.full() {
+			q.put(m, s)
+			return true
+		}
+		q.notFull.Wait()
+	}
+}
+
+func (q *queue) put(m message, s *station) {
+	if q.n == len(q.ring) {
+		q.grow()
+	}
+	i := q.head + q.n
+	if i >= len(q.ring) {
+		i -= len(q.ring)
+	}
+	q.ring[i] = m
+	q.n++
+	q.peak = max(q.peak, q.n)
+	// Under the lock, so that it is counted before it can be taken out.
+	s.queued.add(&m.hold)
+	q.notEmpty.Signal()
+}
+
+func (q *queue) grow() {
+	ring := make([]message, max(4, 2*len(q.ring)))
+	for i := range q.n {
+		ring[i] = q.ring[(q.head+i)%len(q.ring)]
+	}
+	q.ring, q.head = ring, 0
+}
+
+// verdict is what a worker is to do.
+type verdict uint8
+
+const (
+	take   verdict = iota // work on the message
+	retire                // there are too many workers
+	over                  // nothing more comes
+	last                  // nothing more comes, and no other worker is left
+)
+
+// pop waits for a message. waited is 0 if it did not have to.
+func (q *queue) pop(r *run) (m message, waited time.Duration, v verdict) {
+	var since time.Duration
+	waiting := false
+	q.mu.Lock()
+	for {
+		switch {
+		case q.active > q.target:
+			q.active--
+			v = retire
+			// The wake-up may have been meant for a message.
+			q.notEmpty.Signal()
+		case q.n > 0:
+			m = q.ring[q.head]
+			q.ring[q.head] = message{}
+			if q.head++; q.head == len(q.ring) {
+				q.head = 0
+			}
+			q.n--
+			q.notFull.Signal()
+			v = take
+		case q.closed || q.dead:
+			if q.active--; q.active == 0 {
+				v = last
+			} else {
+				v = over
+			}
+		default:
+			if !waiting {
+				waiting, since = true, r.now()
+			}
+			q.notEmpty.Wait()
+			continue
+		}
+		q.mu.Unlock()
+		if waiting {
+			waited = r.now() - since
+		}
+		return m, waited, v
+	}
+}
+
+// leave takes a worker out that ended otherwise; it reports whether it was the
+// last.
+func (q *queue) leave() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.active--
+	return q.active == 0
+}
+
+// close says that nothing more comes.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.notEmpty.Broadcast()
+	q.mu.Unlock()
+}
+
+// kill ends the queue and gives back what was in it.
+func (q *queue) kill() []message {
+	q.mu.Lock()
+	q.dead = true
+	out := q.filter(func(*message) bool { return true })
+	q.notEmpty.Broadcast()
+	q.notFull.Broadcast()
+	q.mu.Unlock()
+	return out
+}
+
+// remove takes out what belongs to a failed item, and wakes those who wait to
+// put more of it in.
+func (q *queue) remove(it *item) []message {
+	q.mu.Lock()
+	out := q.filter(func(m *message) bool { return m.item == it })
+	q.notFull.Broadcast()
+	q.mu.Unlock()
+	return out
+}
+
+func (q *queue) filter(hit func(*message) bool) (out []message) {
+	kept := 0
+	for i := range q.n {
+		at := (q.head + i) % len(q.ring)
+		m := q.ring[at]
+		q.ring[at] = message{}
+		if hit(&m) {
+			out = append(out, m)
+			continue
+		}
+		q.ring[(q.head+kept)%len(q.ring)] = m
+		kept++
+	}
+	q.n = kept
+	return out
+}
+
+func (q *queue) setCapacity(n int) {
+	q.mu.Lock()
+	q.capacity = n
+	q.notFull.Broadcast()
+	q.mu.Unlock()
+}

@@ -1,0 +1,414 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snarkline/snarkline/alloc"
+)
+
+// run is one run of a graph.
+type run struct {
+	g        *Graph
+	parent   context.Context // what Run was given
+	ctx      context.Context // ends with the run
+	cancel   context.CancelCauseFunc
+	base     time.Time
+	stations []*station
+	parts    []*component
+	budget   *alloc.Budget // nil: no admission
+	heard    bool          // there are listeners
+	scopeKey any           // what alloc.ScopeOf asks a context for
+	wg       sync.WaitGroup
+
+	stopped atomic.Bool
+	mu      sync.Mutex
+	err     error // why it stopped
+	lateErr error // of a source, under FailKey
+	ended   atomic.Bool
+	wall    atomic.Int64
+
+	failMu   sync.Mutex // one call of OnFail at a time
+	failures []Failure
+
+	inFlight, inFlightPeak atomic.Int64
+	answered, failed       atomic.Int64
+	waits, waitTime        atomic.Int64
+	kept                   keeper
+}
+
+// component is a part of the graph that hangs together: its items have an order
+// and, where there are joins, keys that must not meet.
+type component struct {
+	run      *run
+	sources  []*station
+	orderers []*station
+	joins    []*station
+	plan     *plan
+	seq      atomic.Uint64
+	all      uint64 // the sources' bits
+
+	mu    sync.Mutex
+	items map[Key]*item // in flight; nil if nothing pairs by key
+}
+
+// now is the time since the run began.
+func (r *run) now() time.Duration { return time.Since(r.base) }
+
+// Run runs the graph until its sources have ended and every item has left, and
+// returns the report. A graph runs once. Under StopAll the first error ends it
+// and is returned; when ctx ends first, its cause is. Under FailKey only the
+// error of a source is returned, after the items that it gave have been
+// answered. The report is complete in any case but a *GraphError, where it is
+// nil.
+func (g *Graph) Run(ctx context.Context) (*Report, error) {
+	r, err := g.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	told := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(told)
+		r.stop(context.Cause(ctx))
+	})
+	r.wg.Wait()
+	if !unhook() {
+		<-told
+	}
+	r.wall.Store(int64(r.now()))
+	r.ended.Store(true)
+	r.cancel(context.Canceled)
+	r.mu.Lock()
+	err = r.err
+	if err == nil {
+		err = r.lateErr
+	}
+	r.mu.Unlock()
+	r.kept.settle(r, err != nil)
+	rep := r.report()
+	if err != nil {
+		rep.Error = err.Error()
+	}
+	return rep, err
+}
+
+// begin makes the run and starts everything.
+func (g *Graph) begin(ctx context.Context) (*run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.run != nil {
+		return nil, &GraphError{Graph: g.name, Errs: []error{fmt.Errorf("it was run already; a graph runs once")}}
+	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	r := &run{g: g, parent: ctx, base: time.Now(), heard: len(g.listeners) > 0}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if g.budgeted() {
+		if r.budget = g.shared; r.budget == nil {
+			r.budget = alloc.NewBudget(g.limits())
+		}
+	}
+	r.scopeKey = scopeKeyOfAlloc()
+	r.build()
+	g.run = r
+	r.start()
+	return r, nil
+}
+
+// build makes the stations and what they hang together by.
+func (r *run) build() {
+	for _, n := range r.g.nodes {
+		s := &station{node: n, run: r, owner: alloc.StageOf(n.name)}
+		s.scope = alloc.NewScope(s.owner, alloc.Host, nil)
+		switch {
+		case n.kind == kindJoin:
+			s.j = newJoiner(len(n.preds))
+		case n.hasQueue():
+			s.q = newQueue(n.capacity)
+			s.q.active, s.q.target = n.workers, n.workers
+		}
+		if n.ordered {
+			s.o = newOrderer(s)
+		}
+		r.stations = append(r.stations, s)
+	}
+	for _, s := range r.stations {
+		for _, l := range s.node.succs {
+			s.outs = append(s.outs, outlink{r.stations[l.to.id], l.slot})
+		}
+	}
+	r.components()
+}
+
+// components finds what hangs together, by the smallest station of each.
+func (r *run) components() {
+	root := make([]int, len(r.stations))
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			i = root[i]
+		}
+		return i
+	}
+	for i, s := range r.stations {
+		for _, l := range s.outs {
+			a, b := find(i), find(l.st.node.id)
+			root[max(a, b)] = min(a, b)
+		}
+	}
+	byRoot := make(map[int]*component)
+	stages := make(map[*component][]*station)
+	for i, s := range r.stations {
+		c := byRoot[find(i)]
+		if c == nil {
+			c = &component{run: r}
+			byRoot[find(i)] = c
+			r.parts = append(r.parts, c)
+		}
+		s.part = c
+		switch {
+		case s.node.kind == kindSource:
+			s.turn = 1 << (len(c.sources) % 64)
+			c.all |= s.turn
+			c.sources = append(c.sources, s)
+		case s.j != nil:
+			c.joins = append(c.joins, s)
+		default:
+			stages[c] = append(stages[c], s)
+		}
+		if s.o != nil {
+			c.orderers = append(c.orderers, s)
+		}
+	}
+	for _, c := range r.parts {
+		if len(c.joins) > 0 {
+			c.items = make(map[Key]*item)
+		}
+		if r.budget != nil {
+			c.plan = newPlan(stages[c])
+		}
+	}
+}
+
+// start starts every goroutine.
+func (r *run) start() {
+	for _, s := range r.stations {
+		switch {
+		case s.node.kind == kindSource:
+			r.wg.Add(1)
+			go s.read()
+		case s.node.kind == kindStream:
+			r.wg.Add(1)
+			go s.pour()
+		case s.node.kind == kindCollect:
+			r.wg.Add(1)
+			go s.gather()
+		case s.q != nil:
+			r.wg.Add(s.node.workers)
+			for range s.node.workers {
+				go s.work()
+			}
+		}
+		if s.o != nil {
+			r.wg.Add(1)
+			go s.o.run()
+		}
+	}
+}
+
+// stop ends the run: nothing more is worked on, and everything that waits is
+// freed.
+func (r *run) stop(err error) bool {
+	r.mu.Lock()
+	if r.stopped.Load() {
+		r.mu.Unlock()
+		return false
+	}
+	// What fails because the caller gave up is not the reason.
+	if cause := context.Cause(r.parent); cause != nil {
+		err = cause
+	}
+	r.err = err
+	r.stopped.Store(true)
+	r.mu.Unlock()
+	r.cancel(err)
+	for _, s := range r.stations {
+		r.purge(s, nil)
+	}
+	return true
+}
+
+// fail fails an item, or everything, by the policy. The caller keeps what it
+// holds of the item and drops it itself. It reports whether that was news.
+func (r *run) fail(s *station, it *item, err error) bool {
+	if r.parent.Err() != nil {
+		r.stop(err)
+		return false
+	}
+	if r.g.policy == StopAll {
+		if !r.stop(err) {
+			return false
+		}
+		r.noteFailure(s, it, err)
+		return true
+	}
+	if r.stopped.Load() || it.failed.Swap(true) {
+		return false
+	}
+	it.own().cancel()
+	r.noteFailure(s, it, err)
+	for _, t := range r.stations {
+		if t.part == it.part {
+			r.purge(t, it)
+		}
+	}
+	r.failMu.Lock()
+	defer r.failMu.Unlock()
+	for _, f := range r.g.onFail {
+		if e := guard(func() { f(it.key, err) }); e != nil {
+			r.stop(&StageError{Stage: "OnFail", Key: it.key, Err: e})
+		}
+	}
+	return true
+}
+
+// maxFailures is how many failures a report lists.
+const maxFailures = 100
+
+func (r *run) noteFailure(s *station, it *item, err error) {
+	r.failed.Add(1)
+	s.failed.Add(1)
+	r.failMu.Lock()
+	if len(r.failures) < maxFailures {
+		r.failures = append(r.failures, Failure{Stage: s.node.name, Key: it.key, Error: err.Error()})
+	}
+	r.failMu.Unlock()
+	if r.heard {
+		r.tell(Event{Kind: Failed, At: r.now(), Stage: s.node.name, Key: it.key, Err: err})
+	}
+}
+
+// purge takes what waits of one item, or of all if it is nil, out of a station.
+func (r *run) purge(s *station, it *item) {
+	var out []message
+	var m *meter
+	switch {
+	case s.q != nil && it == nil:
+		out, m = s.q.kill(), &s.queued
+	case s.q != nil:
+		out, m = s.q.remove(it), &s.queued
+	case s.j != nil && it == nil:
+		out, m = s.j.kill(), &s.pending
+	case s.j != nil:
+		out, m = s.j.remove(it), &s.pending
+	}
+	r.dropAll(s, out, m)
+	if s.o == nil {
+		return
+	}
+	if it == nil {
+		out = s.o.kill()
+	} else {
+		out = s.o.skip(it.seq)
+	}
+	r.dropAll(s, out, &s.pending)
+}
+
+func (r *run) dropAll(s *station, msgs []message, counted *meter) {
+	for _, m := range msgs {
+		counted.sub(&m.hold)
+		r.drop(s, m)
+	}
+}
+
+// drop ends a message that nobody reads.
+func (r *run) drop(s *station, m message) {
+	r.release(s, m.item, &m.hold)
+	r.leave(m.item, 1)
+}
+
+// release ends references. One that had been ended before stops the run: the
+// books are wrong from there on.
+func (r *run) release(s *station, it *item, h *hold) {
+	if err := h.release(); err != nil {
+		r.stop(&StageError{Stage: s.node.name, Key: it.key, Err: fmt.Errorf("release the buffers of a value: %w", err)})
+	}
+}
+
+// leave counts n messages of the item out.
+func (r *run) leave(it *item, n int) {
+	if n == 0 || it.live.Add(int32(-n)) > 0 {
+		return
+	}
+	c := it.part
+	if c.items != nil {
+		c.mu.Lock()
+		if it.live.Load() != 0 || c.items[it.key] != it {
+			// Another source has given it new life, or somebody was faster.
+			c.mu.Unlock()
+			return
+		}
+		if it.failed.Load() && it.seen != c.all {
+			// A source may still yield the key; it must not start afresh.
+			it.live.Store(-1 << 30)
+		} else {
+			delete(c.items, it.key)
+		}
+		c.mu.Unlock()
+	}
+	if it.res != nil {
+		it.res.Close()
+	}
+	if len(c.sources) > 1 {
+		// It need not have come by every ordered stage.
+		for _, s := range c.orderers {
+			r.dropAll(s, s.o.skip(it.seq), &s.pending)
+		}
+	}
+	if in := it.inner.Load(); in != nil {
+		in.cancel()
+	}
+	failed := it.failed.Load()
+	if !failed && !r.stopped.Load() {
+		r.answered.Add(1)
+	}
+	if it.admitted {
+		r.inFlight.Add(-1)
+	}
+	if r.heard {
+		e := Event{Kind: Left, At: r.now(), Key: it.key}
+		if failed {
+			e.Err = errFailed
+		}
+		r.tell(e)
+	}
+}
+
+// probe is a context that remembers what it is asked for.
+type probe struct {
+	context.Context
+	key   any
+	scope *alloc.Scope
+}
+
+func (p *probe) Value(key any) any {
+	if p.scope != nil && key == p.key {
+		return p.scope
+	}
+	p.key = key
+	return nil
+}
+
+// scopeKeyOfAlloc finds out under which key alloc looks for the scope, so that
+// the context of a stage can answer itself, without a chain of values.
+func scopeKeyOfAlloc() any {
+	p := &probe{Context: context.Background()}
+	alloc.ScopeOf(p)
+	return p.key
+}

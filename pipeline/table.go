@@ -1,0 +1,137 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/snarkline/snarkline/alloc"
+)
+
+// WriteTable writes the report for people, at most 100 columns wide: time by
+// stage, then peaks of memory by stage and space.
+func (r *Report) WriteTable(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s items", clip(r.Graph, 40), humanize.Comma(r.Items))
+	if r.Failed > 0 {
+		fmt.Fprintf(&b, ", %s failed", humanize.Comma(r.Failed))
+	}
+	fmt.Fprintf(&b, " in %s, at most %s in flight\n", span(r.Wall), humanize.Comma(r.PeakInFlight))
+	r.writeTimes(&b)
+	r.writeMemory(&b)
+	if n := len(r.Failures); n > 0 {
+		const shown = 5
+		fmt.Fprintln(&b)
+		for _, f := range r.Failures[:min(n, shown)] {
+			fmt.Fprintf(&b, "failed  %s\n", clip(f.Error, 91))
+		}
+		if more := r.Failed - int64(min(n, shown)); more > 0 {
+			fmt.Fprintf(&b, "failed  and %s more\n", humanize.Comma(more))
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (r *Report) writeTimes(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n%-22s%8s%6s%7s%7s%7s%11s%10s%10s%9s\n",
+		"stage", "workers", "cap", "items", "failed", "retry", "busy", "wait in", "wait out", "queue")
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		workers, capacity := "-", "-"
+		if s.Workers > 0 {
+			workers = strconv.Itoa(s.Workers)
+			capacity = strconv.Itoa(s.Capacity)
+			if s.Capacity == Unbounded {
+				capacity = "inf"
+			}
+		}
+		fmt.Fprintf(b, "%-22s%8s%6s%7s%7s%7s%11s%10s%10s%9s\n", clip(s.Name, 21), workers, capacity,
+			count(s.Items), count(s.Failed), count(s.Retries), span(s.Busy), span(s.WaitIn), span(s.WaitOut),
+			strconv.Itoa(s.Queue)+"/"+strconv.Itoa(s.QueuePeak))
+	}
+}
+
+func (r *Report) writeMemory(b *bytes.Buffer) {
+	var spaces []alloc.Space
+	for i := range alloc.Space(alloc.MaxSpaces) {
+		used := r.Peak[i] > 0
+		for k := range r.Stages {
+			s := &r.Stages[k]
+			used = used || s.Held.Peak[i]+s.Queued.Peak[i]+s.Pending.Peak[i]+s.Made.Peak[i] > 0
+		}
+		if used {
+			spaces = append(spaces, i)
+		}
+	}
+	for _, sp := range spaces {
+		fmt.Fprintf(b, "\n%-22s%19s%19s%19s%19s\n", sp.String()+" memory, peaks", "made by stage", "held by stage", "in its queue", "pending")
+		for k := range r.Stages {
+			s := &r.Stages[k]
+			row := []int64{s.Made.Peak[sp], s.Held.Peak[sp], s.Queued.Peak[sp], s.Pending.Peak[sp]}
+			if row[0]+row[1]+row[2]+row[3] == 0 {
+				continue
+			}
+			fmt.Fprintf(b, "%-22s", clip(s.Name, 21))
+			for _, n := range row {
+				fmt.Fprintf(b, "%19s", size(n))
+			}
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "%-22s%19s  (live now: %s)\n", "process", size(r.Peak[sp]), size(r.Live[sp]))
+		if r.Budget != nil && r.Budget.Limit[sp] > 0 {
+			fmt.Fprintf(b, "%-22s%19s  (reserved at most: %s)\n", "budget", size(r.Budget.Limit[sp]), size(r.Budget.Peak[sp]))
+		}
+	}
+	if r.Budget != nil {
+		fmt.Fprintf(b, "\nadmission: %s of the items waited, %s in all\n", humanize.Comma(r.Budget.Waits), span(r.Budget.WaitTime))
+	}
+}
+
+// span is a duration with three digits that matter.
+func span(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "-"
+	case d < time.Microsecond:
+		return d.String()
+	case d < time.Millisecond:
+		return d.Round(10 * time.Nanosecond).String()
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond).String()
+	case d < time.Minute:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func size(n int64) string {
+	if n <= 0 {
+		return "-"
+	}
+	return humanize.IBytes(uint64(n))
+}
+
+// count is short for numbers that are too long for their column.
+func count(n int64) string {
+	switch {
+	case n == 0:
+		return "-"
+	case n < 1e6:
+		return strconv.FormatInt(n, 10)
+	}
+	return humanize.SIWithDigits(float64(n), 1, "")
+}
+
+// clip keeps a text within n columns.
+func clip(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"errors"
+	"runtime/debug"
+	"time"
+)
+
+// work is a worker of a stage or function sink.
+func (s *station) work() {
+	ended := false
+	defer func() {
+		// Not ended: the stage ended the goroutine. Another takes its place.
+		if !ended {
+			s.run.wg.Add(1)
+			go s.work()
+		}
+		s.run.wg.Done()
+	}()
+	for {
+		m, waited, v := s.q.pop(s.run)
+		s.addWait(&s.waitIn, WaitedIn, waited)
+		switch v {
+		case take:
+			s.queued.sub(&m.hold)
+			s.process(m)
+			continue
+		case last:
+			s.over()
+		}
+		ended = true
+		return
+	}
+}
+
+// process runs the stage on one value.
+func (s *station) process(m message) {
+	r, it := s.run, m.item
+	if it.gone() {
+		r.drop(s, m)
+		return
+	}
+	// The lease is counted before it begins: nobody else knows of it yet.
+	s.held.add(&m.hold)
+	c := &call{st: s, item: it, hold: m.hold}
+	if r.g.unsafe.endAtStart {
+		c.end()
+	}
+	s.running.Add(1)
+	since := r.now()
+	if r.heard {
+		r.tell(Event{Kind: Begin, At: since, Stage: s.node.name, Key: it.key, Bytes: m.hold.bytes()})
+	}
+	var out result
+	for attempt := 1; ; attempt++ {
+		c.mu.Lock()
+		c.final = attempt > s.node.retries
+		c.mu.Unlock()
+		s.invoke(c, m.val, &out)
+		if out.err == nil || attempt > s.node.retries || it.gone() || !temporary(out.err) {
+			break
+		}
+		s.retries.Add(1)
+		if r.heard {
+			r.tell(Event{Kind: Retried, At: r.now(), Stage: s.node.name, Key: it.key, Err: out.err, Attempt: attempt})
+		}
+		if !backOff(c, s.node.backoff, attempt) {
+			break
+		}
+	}
+	c.end()
+	s.settle(it, since, &out)
+}
+
+// settle does what is to be done with the result of a stage.
+func (s *station) settle(it *item, since time.Duration, out *result) {
+	r := s.run
+	now := r.now()
+	s.running.Add(-1)
+	s.busy.Add(int64(now - since))
+	if r.heard {
+		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Bytes: out.hold.bytes(), Err: out.err})
+	}
+	if out.err != nil {
+		r.fail(s, it, s.wrap(it, out))
+		r.leave(it, 1)
+		return
+	}
+	s.items.Add(1)
+	it.finish(s)
+	m := message{it, out.val, out.hold}
+	switch {
+	case s.node.kind == kindSink:
+		r.leave(it, 1)
+	case s.o != nil:
+		s.o.put(m)
+	default:
+		s.emit(m)
+	}
+}
+
+// result is what came of a call.
+type result struct {
+	val   any
+	hold  hold
+	err   error
+	stack []byte
+}
+
+func (s *station) wrap(it *item, out *result) error {
+	var se *StageError
+	if errors.As(out.err, &se) && se.Stage == s.node.name && se.Key == it.key {
+		return out.err
+	}
+	return &StageError{Stage: s.node.name, Key: it.key, Err: out.err, Stack: out.stack}
+}
+
+// invoke calls the stage. A panic becomes an error; if the stage ends the
+// goroutine, the item is dealt with here and work starts a worker anew.
+func (s *station) invoke(c *call, in any, out *result) {
+	returned := false
+	since := s.run.now()
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			*out = result{err: &PanicError{p}, stack: debug.Stack()}
+			return
+		}
+		c.end()
+		s.settle(c.item, since, &result{err: ErrGoexit})
+	}()
+	*out = result{}
+	out.val, out.err = s.node.call(c, in)
+	if out.err != nil {
+		out.val = nil
+	} else if s.node.out.t != nil {
+		out.hold = holdOf(out.val)
+	}
+	returned = true
+}
+
+// backOff waits before a repetition; it reports false if there is to be none.
+func backOff(c *call, first time.Duration, attempt int) bool {
+	if first <= 0 {
+		return !c.item.gone()
+	}
+	d := first << min(attempt-1, 20)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return !c.item.gone()
+	case <-c.Done():
+		return false
+	}
+}
