@@ -280,7 +280,7 @@ func TestMSMG1Bound(t *testing.T) {
 			q := queryG1(pts[:n])
 			bound := e.MSMScratch(curve.InG1, n)[alloc.Host]
 			for _, kind := range scalarKindsG1 {
-				if n > 5000 && kind != "random" && (kind != "short" || bytesG1 > 96) {
+				if n > 2000 && kind != "random" && (kind != "short" || bytesG1 > 96) {
 					continue
 				}
 				budget := alloc.NewBudget(alloc.HostBytes(bound))

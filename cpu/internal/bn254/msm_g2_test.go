@@ -280,7 +280,7 @@ func TestMSMG2Bound(t *testing.T) {
 			q := queryG2(pts[:n])
 			bound := e.MSMScratch(curve.InG2, n)[alloc.Host]
 			for _, kind := range scalarKindsG2 {
-				if n > 5000 && kind != "random" && (kind != "short" || bytesG2 > 96) {
+				if n > 2000 && kind != "random" && (kind != "short" || bytesG2 > 96) {
 					continue
 				}
 				budget := alloc.NewBudget(alloc.HostBytes(bound))

@@ -65,51 +65,63 @@ const roundTerms = 1 << 16
 func (p Plan) Entries(n int) int { return p.Group * n }
 
 // Dense is the plan for n scalars of full length (bits of the group's order,
-// less one for the sign). It needs the most memory of all plans for n.
+// less one for the sign).
 func Dense(n, bits int) Plan {
 	var h Histogram
 	h[bits] = n
-	return choose(n, &h, math.MaxInt, math.MaxInt)
+	p, _ := choose(n, &h, math.MaxInt, math.MaxInt)
+	return p
 }
 
 // For is the plan for n scalars that are distributed as h says, out of a sum of
-// total. It needs no more memory than Dense(total, bits).
+// total. Its rounds have no more buckets and terms than those of Dense(total,
+// bits), whose width it keeps unless another one is clearly better.
 func For(total, n, bits int, h *Histogram) Plan {
 	d := Dense(total, bits)
-	return choose(n, h, d.RoundBuckets(), d.Entries(total))
-}
-
-// choose minimises the cost in point additions, over the widths whose round
-// fits the limits:
-//
-//	terms:   a bucket with k terms takes k − 1 additions
-//	buckets: two additions a bucket for the running sums
-//	digits:  each scalar is looked at twice a window, about 1/40 addition
-func choose(n int, h *Histogram, maxBuckets, maxEntries int) Plan {
-	top := h.Bits()
-	best, bestCost := Plan{C: minBits, Windows: max(1, (top+minBits)/minBits), Group: 1}, math.Inf(1)
-	for c := minBits; c <= MaxBits; c++ {
-		p := Plan{C: c, Windows: max(1, (top+c)/c)}
-		b := p.Buckets()
-		if b > maxBuckets || n > maxEntries {
-			break
-		}
-		p.Group = max(1, min(p.Windows, roundTerms/max(n, 1), maxBuckets/b, maxEntries/max(n, 1)))
-		cost := 0.0
-		terms := h.Terms()
-		bit := 1
-		for w := range p.Windows {
-			for ; bit < w*c && bit < len(h); bit++ {
-				terms -= h[bit]
-			}
-			fb, ft := float64(b), float64(terms)
-			filled := fb * -math.Expm1(-ft/fb)
-			cost += ft - filled + fb + filled + float64(n)/40
-		}
-		cost += float64(p.Windows * c * 2)
-		if cost < bestCost {
-			best, bestCost = p, cost
-		}
+	best, cost := choose(n, h, d.RoundBuckets(), d.Entries(total))
+	if p := width(d.C, n, h, d.RoundBuckets(), d.Entries(total)); cost > 0.95*p.cost(n, h) {
+		return p
 	}
 	return best
+}
+
+// width is the plan with windows of c bits whose rounds fit the limits.
+func width(c, n int, h *Histogram, maxBuckets, maxEntries int) Plan {
+	p := Plan{C: c, Windows: max(1, (h.Bits()+c)/c)}
+	n = max(n, 1)
+	p.Group = max(1, min(p.Windows, roundTerms/n, maxBuckets/p.Buckets(), maxEntries/n))
+	return p
+}
+
+// choose minimises the cost over the widths whose round fits the limits.
+func choose(n int, h *Histogram, maxBuckets, maxEntries int) (best Plan, cost float64) {
+	best = width(minBits, n, h, maxBuckets, maxEntries)
+	cost = best.cost(n, h)
+	for c := minBits + 1; c <= MaxBits && 1<<(c-1) <= maxBuckets; c++ {
+		p := width(c, n, h, maxBuckets, maxEntries)
+		if v := p.cost(n, h); v < cost {
+			best, cost = p, v
+		}
+	}
+	return best, cost
+}
+
+// cost is what a plan costs, in point additions:
+//
+//	terms:   a bucket with k terms takes k − 1 additions
+//	buckets: two additions a bucket for the running sums, one for an empty one
+//	digits:  each scalar is looked at twice a window, about 1/40 addition
+//	windows: a doubling a bit at the end
+func (p Plan) cost(n int, h *Histogram) float64 {
+	buckets := float64(p.Buckets())
+	terms := h.Terms()
+	bit, cost := 1, 0.0
+	for w := range p.Windows {
+		for ; bit < w*p.C && bit < len(h); bit++ {
+			terms -= h[bit]
+		}
+		filled := buckets * -math.Expm1(-float64(terms)/buckets)
+		cost += float64(terms) - filled + buckets + filled + float64(n)/40
+	}
+	return cost + float64(p.Windows*p.C*2)
 }
