@@ -25,12 +25,13 @@ func (b *block) fill(n int64, v byte) error {
 }
 
 func fillBytes(p []byte, v byte) {
-	if v == 0 {
+	if v == 0 || len(p) == 0 {
 		clear(p)
 		return
 	}
-	for i := range p {
-		p[i] = v
+	p[0] = v
+	for n := 1; n < len(p); n *= 2 {
+		copy(p[n:], p[:n])
 	}
 }
 

@@ -48,7 +48,7 @@ func TestMakeGivesZeroedAlignedMemory(t *testing.T) {
 }
 
 func TestMakeRefuses(t *testing.T) {
-	type inner struct{ p [2]struct{ s string } }
+	type inner struct{ P [2]struct{ S string } }
 	sc := scope(newTracker(), "s", Host, nil)
 	for name, err := range map[string]error{
 		"[]byte":    second(Make[[]byte](sc, 1, Scratch, 0)),
@@ -65,7 +65,7 @@ func TestMakeRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := second(Make[inner](sc, 1, Scratch, 0)); !strings.Contains(err.Error(), ".p[0].s") {
+	if err := second(Make[inner](sc, 1, Scratch, 0)); !strings.Contains(err.Error(), ".P[0].S") {
 		t.Errorf("the field is not named: %v", err)
 	}
 	if b, err := Make[[0]*int](sc, 3, Scratch, 0); err != nil {
