@@ -1,0 +1,40 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// Assemble puts a proof together from the sums, with a fresh r and s, and
+// verifies it before it hands it over, unless the prover says NoVerify. A
+// proof that does not verify is a *VerifyError and goes nowhere.
+func Assemble(p *Prover) pipeline.Stage[pipeline.Tuple3[HSum, *WireSums, B2Sum], *Result] {
+	return &stage[pipeline.Tuple3[HSum, *WireSums, B2Sum], *Result]{
+		name: NameAssemble,
+		run: func(ctx context.Context, in pipeline.Tuple3[HSum, *WireSums, B2Sum]) (*Result, error) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if in.B == nil {
+				return nil, fmt.Errorf("assemble: %w", errNoInput)
+			}
+			sums := groth16.Sums{H: in.A.H, L: in.B.L, A: in.B.A, B1: in.B.B1, B2: in.C.B2}
+			small := &groth16.Assignment{Commitments: in.B.Commitments, CommitmentPok: in.B.CommitmentPok}
+			proof, err := groth16.Assemble(p.Key, &sums, small, p.Rand)
+			if err != nil {
+				return nil, fmt.Errorf("assemble the proof: %w", err)
+			}
+			out := &Result{Key: pipeline.KeyOf(ctx), Proof: proof, Public: in.B.Public, Counts: in.B.Counts, Staged: in.A.Staged}
+			if p.NoVerify {
+				return out, nil
+			}
+			if err := p.VK.Verify(proof, out.Public); err != nil {
+				return nil, &VerifyError{Key: out.Key, Suspects: suspects(p.Key.Curve, sums), Err: err}
+			}
+			return out, nil
+		},
+	}
+}

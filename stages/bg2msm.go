@@ -1,0 +1,32 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// BG2MSM is Σ wᵢ·Bᵢ(τ) in G2. It is off the critical path: it takes the
+// witness straight from synthesize, and in the standard pipeline its queue has
+// no bound of its own, so that it never holds up the next partition. What
+// waits in the queue is bounded by admission to the pipeline.
+func BG2MSM(p *Prover) pipeline.Stage[*groth16.Assignment, B2Sum] {
+	return &stage[*groth16.Assignment, B2Sum]{
+		name:  NameBG2MSM,
+		needs: p.needBG2MSM,
+		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.W) },
+		run: func(ctx context.Context, a *groth16.Assignment) (B2Sum, error) {
+			if a.W == nil {
+				return B2Sum{}, fmt.Errorf("sum of B2: %w", errNoInput)
+			}
+			b2, err := p.Arith.MSMG2(ctx, alloc.ScopeOf(ctx), p.Key.B2, a.W.Slice(), nil)
+			if err != nil {
+				return B2Sum{}, fmt.Errorf("sum of B2: %w", err)
+			}
+			return B2Sum{B2: b2}, nil
+		},
+	}
+}

@@ -1,0 +1,103 @@
+package stages
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/groth16"
+)
+
+// The names of the stages, on the screen and in settings.
+const (
+	NameSynthesize = "synthesize"
+	NamePrestage   = "prestage"
+	NameNTT        = "ntt"
+	NameHMSM       = "h-msm"
+	NameBatchAdd   = "batch-add"
+	NameTailMSM    = "tail-msm"
+	NameBG2MSM     = "b_g2_msm"
+	NameAssemble   = "assemble"
+)
+
+// Names are the eight stages in the order of the diagram.
+func Names() []string {
+	return []string{NameSynthesize, NamePrestage, NameNTT, NameHMSM,
+		NameBatchAdd, NameTailMSM, NameBG2MSM, NameAssemble}
+}
+
+// DefaultMinOnes is the share of ones in a witness from which batch-add adds
+// their points apart from the rest. See Prover.MinOnes.
+const DefaultMinOnes = 0.02
+
+// Prover is what the stages of a pipeline share: a key, its circuit and the
+// processor that does the arithmetic. It does not change while it is in use,
+// and any number of graphs may use it at once.
+type Prover struct {
+	Key     *groth16.ProvingKey
+	VK      *groth16.VerifyingKey // may be nil only with NoVerify
+	Circuit groth16.Circuit
+	Arith   groth16.Arithmetic
+
+	// NoVerify hands proofs over without having verified them. A processor
+	// that computes wrongly then gives wrong proofs.
+	NoVerify bool
+	// NoCheck leaves out the search for the first unsatisfied constraint at
+	// synthesis. A wrong witness is then refused only by the verification, and
+	// without the constraint's number.
+	NoCheck bool
+
+	// MinOnes is the share of ones in a witness, of all its wires, from which
+	// batch-add sums the points of ones by plain additions and hands only the
+	// others to tail-msm. With fewer, tail-msm takes the witness whole: its
+	// scattered picks cost more than the few additions save. 0 means
+	// DefaultMinOnes; a negative value splits always, one above 1 never.
+	MinOnes float64
+
+	// Rand is where the blinding r and s come from; nil, as it should be
+	// outside of tests, means crypto/rand. It is read by several goroutines.
+	Rand io.Reader
+}
+
+func (p *Prover) minOnes() float64 {
+	if p.MinOnes == 0 {
+		return DefaultMinOnes
+	}
+	return p.MinOnes
+}
+
+// Check reports whether key, verifying key, circuit and arithmetic belong
+// together, as far as their sizes and curves can tell.
+func (p *Prover) Check() error {
+	switch {
+	case p == nil || p.Key == nil:
+		return errors.New("prover: no proving key")
+	case p.Circuit == nil:
+		return errors.New("prover: no circuit")
+	case p.Arith == nil:
+		return errors.New("prover: no arithmetic")
+	case p.VK == nil && !p.NoVerify:
+		return errors.New("prover: no verifying key, and NoVerify is not set")
+	}
+	k, c := p.Key, p.Circuit
+	for _, other := range []struct {
+		what string
+		id   curve.ID
+	}{{"circuit", c.Curve()}, {"arithmetic " + p.Arith.Name(), p.Arith.Curve()}} {
+		if other.id != k.Curve {
+			return fmt.Errorf("prover: the key is on %v, the %s on %v", k.Curve, other.what, other.id)
+		}
+	}
+	if p.VK != nil && p.VK.Curve != k.Curve {
+		return fmt.Errorf("prover: the key is on %v, the verifying key on %v", k.Curve, p.VK.Curve)
+	}
+	if c.NbWires() != k.NbWires || c.NbPublic() != k.NbPublic {
+		return fmt.Errorf("prover: the key is for %d wires, %d of them public; the circuit has %d and %d",
+			k.NbWires, k.NbPublic, c.NbWires(), c.NbPublic())
+	}
+	if n := c.NbConstraints(); n > k.Domain.Size() {
+		return fmt.Errorf("prover: the circuit has %d constraints, the key's domain is 2^%d", n, k.Domain.Log)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package stages
+
+import (
+	"context"
+	"errors"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// stage is a pipeline.Stage with what the engine may ask of one.
+type stage[In, Out any] struct {
+	name  string
+	run   func(ctx context.Context, in In) (Out, error)
+	uses  func(in In) []alloc.Ref // the buffers of the input that run reads
+	needs func() pipeline.Need
+}
+
+// Name implements pipeline.Stage.
+func (s *stage[In, Out]) Name() string { return s.name }
+
+// Run implements pipeline.Stage.
+func (s *stage[In, Out]) Run(ctx context.Context, in In) (Out, error) { return s.run(ctx, in) }
+
+// Uses says which buffers of the input the stage reads: the engine holds
+// references for it to these alone.
+func (s *stage[In, Out]) Uses(in In) []alloc.Ref {
+	if s.uses == nil {
+		return nil
+	}
+	return s.uses(in)
+}
+
+// Needs says what the stage allocates for a job and which parts end with it.
+// It is the same for every job of a key.
+func (s *stage[In, Out]) Needs(any) pipeline.Need {
+	if s.needs == nil {
+		return pipeline.Need{}
+	}
+	return s.needs()
+}
+
+// spoiled is the failure of a stage that had begun to overwrite its input.
+// Whatever the cause says, running the stage again cannot help.
+type spoiled struct{ error }
+
+// Temporary hides what the cause says of itself.
+func (spoiled) Temporary() bool { return false }
+
+// Unwrap gives the cause.
+func (s spoiled) Unwrap() error { return s.error }
+
+var errNoInput = errors.New("the input lacks a vector that this stage reads")

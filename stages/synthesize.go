@@ -1,0 +1,45 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// Synthesize runs the circuit on a job's input: the witness w and the vectors
+// a, b and, unless the key is folded, c.
+func Synthesize(p *Prover) pipeline.Stage[Job, *groth16.Assignment] {
+	return &stage[Job, *groth16.Assignment]{
+		name:  NameSynthesize,
+		needs: p.needSynthesize,
+		run: func(ctx context.Context, job Job) (*groth16.Assignment, error) {
+			a, err := p.Circuit.Synthesize(ctx, alloc.ScopeOf(ctx), job.Input, p.want())
+			if err != nil {
+				return nil, fmt.Errorf("synthesize the circuit: %w", err)
+			}
+			if err := p.checkAssignment(a); err != nil {
+				a.Release()
+				return nil, err
+			}
+			return a, nil
+		},
+	}
+}
+
+// checkAssignment catches a circuit of somebody else's making that returns
+// vectors of other lengths than the key's: every stage after it relies on them.
+func (p *Prover) checkAssignment(a *groth16.Assignment) error {
+	n := p.Key.Domain.Size()
+	switch {
+	case a.W == nil || a.W.Len() != p.Key.NbWires:
+		return fmt.Errorf("synthesize: the circuit gave no witness of %d wires", p.Key.NbWires)
+	case a.A == nil || a.A.Len() != n || a.B == nil || a.B.Len() != n:
+		return fmt.Errorf("synthesize: the circuit gave no vectors a, b of length %d", n)
+	case !p.Key.Folded && (a.C == nil || a.C.Len() != n):
+		return fmt.Errorf("synthesize: the circuit gave no vector c of length %d", n)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package stages
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// VerifyError says that a proof was put together and does not verify. It was
+// not handed over. Either the witness does not satisfy the circuit (possible
+// only with NoCheck), or a processor computed wrongly, or the keys do not
+// belong together.
+//
+// It is not temporary for the pipeline: to run assemble again on the same sums
+// cannot help, and the inputs of the stages under suspicion are gone. Whoever
+// submitted the job may submit it again.
+type VerifyError struct {
+	Key      pipeline.Key
+	Suspects []string // the stages whose results may be wrong, likeliest first
+	Err      error    // what the verifier said
+}
+
+// Error names stage, key and suspects.
+func (e *VerifyError) Error() string {
+	return fmt.Sprintf("%s: the proof of %s part %d does not verify and is not handed over (suspects: %s): %v",
+		NameAssemble, e.Key.Job, e.Key.Part, strings.Join(e.Suspects, ", "), e.Err)
+}
+
+// Unwrap gives what the verifier said.
+func (e *VerifyError) Unwrap() error { return e.Err }
