@@ -13,6 +13,8 @@ import (
 // purposePick are the indices of the points that are left to tail-msm.
 var purposePick = alloc.PurposeOf("pick")
 
+type batchAddStage = pipeline.Stage[*groth16.Assignment, *Split]
+
 // BatchAdd classifies the witness once for the queries L, A and B1, adds the
 // points whose scalar is 1, and picks for tail-msm those whose scalar is
 // neither 0 nor 1. A witness with a smaller share of ones than the prover's

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -224,4 +226,13 @@ func stageReport(t testing.TB, r *pipeline.Report, name string) pipeline.StageRe
 		t.Fatalf("the report has no stage %q", name)
 	}
 	return *s
+}
+
+func sortedStrings(s []string) []string {
+	s = slices.Clone(s)
+	for i := range s {
+		s[i] = strings.TrimSpace(s[i])
+	}
+	slices.Sort(s)
+	return s
 }

@@ -36,14 +36,16 @@ func ProveResult(ctx context.Context, p *Prover, input any) (*Result, error) {
 	return result, nil
 }
 
-// BatchOptions are the options of Batch. The zero value stops at the first
-// failure, retries nothing and sets no budget.
+// BatchOptions are the options of Batch. The zero value runs the standard
+// pipeline, stops at the first failure, retries nothing and sets no budget.
 type BatchOptions struct {
-	Name     string            // of the graph; "groth16" if empty
-	Settings pipeline.Settings // workers, capacities, budgets
-	Retry    int               // how often a stage is tried again after a temporary error
-	Ordered  bool              // results in the order of the jobs
-	Options  []pipeline.Option // of the graph: policy, OnFail, listeners
+	Description string                         // of another pipeline, as Load reads it; Retry and Ordered do not apply then
+	Own         func(*pipeline.Registry) error // adds the reader's own stages for a Description; may be nil
+	Settings    pipeline.Settings              // workers, capacities, budgets
+	Retry       int                            // how often a stage is tried again after a temporary error
+	Ordered     bool                           // results in the order of the jobs
+	Options     []pipeline.Option              // of the graph: policy, OnFail, listeners
+	Ready       func(*pipeline.Graph)          // called with the graph before it runs: to watch, draw or tune it
 }
 
 // Batch proves jobs, as many as there are, and gives each result to sink, one
@@ -53,16 +55,37 @@ type BatchOptions struct {
 // the graph ran at all.
 func Batch(ctx context.Context, p *Prover, jobs iter.Seq[Job],
 	sink func(context.Context, *Result) error, o BatchOptions) (*pipeline.Report, error) {
-	if o.Name == "" {
-		o.Name = "groth16"
-	}
-	g := pipeline.New(o.Name, append([]pipeline.Option{pipeline.WithSettings(o.Settings)}, o.Options...)...)
-	source := pipeline.FromSeq(g, jobs, func(j Job) pipeline.Key { return j.Key }, pipeline.Name("jobs"))
-	proofs, err := Standard(p, source, pipeline.Retry(o.Retry))
+	g, err := o.graph(p, jobs, sink)
 	if err != nil {
 		return nil, err
 	}
-	pipeline.ToFunc(proofs, func(ctx context.Context, _ pipeline.Key, r *Result) error { return sink(ctx, r) },
-		pipeline.Name("proofs"))
+	if o.Ready != nil {
+		o.Ready(g)
+	}
 	return g.Run(ctx)
+}
+
+func (o *BatchOptions) graph(p *Prover, jobs iter.Seq[Job], sink func(context.Context, *Result) error) (*pipeline.Graph, error) {
+	opts := append([]pipeline.Option{pipeline.WithSettings(o.Settings)}, o.Options...)
+	if o.Description != "" {
+		return Load(o.Description, p, o.Own, jobs, sink, opts...)
+	}
+	g := pipeline.New("groth16", opts...)
+	source := pipeline.FromSeq(g, jobs, Job.key, pipeline.Name(SourceName))
+	var last []pipeline.NodeOption
+	if o.Ordered {
+		last = append(last, pipeline.Ordered())
+	}
+	proofs, err := standard(p, source, last, pipeline.Retry(o.Retry))
+	if err != nil {
+		return nil, err
+	}
+	pipeline.ToFunc(proofs, handOver(sink), pipeline.Name(SinkName))
+	return g, nil
+}
+
+func (j Job) key() pipeline.Key { return j.Key }
+
+func handOver(sink func(context.Context, *Result) error) func(context.Context, pipeline.Key, *Result) error {
+	return func(ctx context.Context, _ pipeline.Key, r *Result) error { return sink(ctx, r) }
 }

@@ -10,7 +10,7 @@ import (
 // Every stage has one worker and a queue of one job, but for b_g2_msm, whose
 // queue has no bound so that it never holds up the next job: each heavy stage
 // uses all cores by itself, and more workers mostly cost memory. opts go to
-// every stage (pipeline.Retry); workers, capacities and budgets of single
+// every stage (pipeline.Retry, say); workers, capacities and budgets of single
 // stages are best given to the graph, by pipeline.WithSettings, under the
 // names of Names.
 //
@@ -18,6 +18,11 @@ import (
 // up to the capacities of the other branches plus what waits in its queue. A
 // budget bounds them.
 func Standard(p *Prover, jobs *pipeline.Port[Job], opts ...pipeline.NodeOption) (*pipeline.Port[*Result], error) {
+	return standard(p, jobs, nil, opts...)
+}
+
+// standard is Standard with further options of the last stage.
+func standard(p *Prover, jobs *pipeline.Port[Job], last []pipeline.NodeOption, opts ...pipeline.NodeOption) (*pipeline.Port[*Result], error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -31,5 +36,5 @@ func Standard(p *Prover, jobs *pipeline.Port[Job], opts ...pipeline.NodeOption) 
 	sums := pipeline.Via(split, TailMSM(p), opts...)
 	b2 := pipeline.Via(w, BG2MSM(p), off...)
 	joined := pipeline.Join3(h, sums, b2, pipeline.Name("sums"))
-	return pipeline.Via(joined, Assemble(p), opts...), nil
+	return pipeline.Via(joined, Assemble(p), append(last, opts...)...), nil
 }
