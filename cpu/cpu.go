@@ -49,6 +49,7 @@ type Engine struct {
 	kernels
 	id      curve.ID
 	workers int
+	vectors bool
 }
 
 // Option sets how an Engine works.
@@ -57,10 +58,14 @@ type Option func(*Engine)
 // Workers sets how many goroutines a call uses; n ≤ 0 means GOMAXPROCS, the default.
 func Workers(n int) Option { return func(e *Engine) { e.workers = n } }
 
+// Vectors says whether AVX-512 IFMA kernels may be used where the processor has
+// them; it is on by default.
+func Vectors(on bool) Option { return func(e *Engine) { e.vectors = on } }
+
 // New makes the arithmetic for a curve. It holds no memory to speak of and
 // needs no closing.
 func New(id curve.ID, opts ...Option) (*Engine, error) {
-	e := &Engine{id: id}
+	e := &Engine{id: id, vectors: true}
 	for _, o := range opts {
 		o(e)
 	}
@@ -70,9 +75,9 @@ func New(id curve.ID, opts ...Option) (*Engine, error) {
 	turn := semaphore.NewWeighted(1)
 	switch id {
 	case curve.BLS12381:
-		e.kernels = &bls12381.Engine{Workers: e.workers, Turn: turn}
+		e.kernels = bls12381.New(e.workers, turn, e.vectors)
 	case curve.BN254:
-		e.kernels = &bn254.Engine{Workers: e.workers, Turn: turn}
+		e.kernels = bn254.New(e.workers, turn, e.vectors)
 	default:
 		return nil, fmt.Errorf("arithmetic on the CPU: %v is not a known curve", id)
 	}

@@ -4,23 +4,36 @@
 package bls12381
 
 import (
-	"golang.org/x/sync/semaphore"
 	"unsafe"
+
+	"golang.org/x/sync/semaphore"
 
 	gc "github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
+	"github.com/snarkline/snarkline/cpu/internal/ifma"
 	"github.com/snarkline/snarkline/curve"
 )
 
 const id = curve.BLS12381
 
 // Engine does the arithmetic. Turn, which engines may share, lets one large
-// call at a time have all workers.
+// call at a time have all workers. VecG1 and VecG2 are the vector kernels that
+// take larger sums; nil where there are none.
 type Engine struct {
-	Workers int
-	Turn    *semaphore.Weighted
+	Workers      int
+	Turn         *semaphore.Weighted
+	VecG1, VecG2 *ifma.Group
+}
+
+// New makes an engine, with vector kernels if they are wanted and can run here.
+func New(workers int, turn *semaphore.Weighted, vectors bool) *Engine {
+	e := &Engine{Workers: workers, Turn: turn}
+	if vectors {
+		e.VecG1, e.VecG2 = ifma.NewGroup(id, curve.InG1), ifma.NewGroup(id, curve.InG2)
+	}
+	return e
 }
 
 // The points and coordinates of the two groups.
@@ -39,6 +52,9 @@ const (
 	// and r − s is taken.
 	foldedBits = fr.Bits - 1
 )
+
+// vecMin is the number of terms from which vector kernels are faster.
+const vecMin = 256
 
 // valueG1 is p in the memory that the curves share.
 func valueG1(p *pointG1) (v curve.G1) {

@@ -19,8 +19,10 @@ import (
 	"github.com/snarkline/snarkline/curve"
 )
 
+// engineG2 is an engine without vector kernels for 1, 2 and 5 workers, and with
+// them for so many and 10 more.
 func engineG2(workers int) *Engine {
-	return &Engine{Workers: workers, Turn: semaphore.NewWeighted(1)}
+	return New(workers%10, semaphore.NewWeighted(1), workers > 10)
 }
 
 // pointsG2 is n points: multiples of the generator, with infinities, repeats
@@ -142,7 +144,7 @@ func TestMSMG2(t *testing.T) {
 		for _, kind := range scalarKindsG2 {
 			w := scalarsG2(rng, n, kind)
 			want := refG2(t, q, w, nil)
-			for _, workers := range []int{1, 2, 5} {
+			for _, workers := range []int{1, 2, 5, 11, 12, 15} {
 				got, err := engineG2(workers).MSMG2(ctx, nil, q, w, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -157,8 +159,13 @@ func TestMSMG2(t *testing.T) {
 
 func TestMSMG2QueriesAndPicks(t *testing.T) {
 	defer alloc.CheckLeaks(t)
+	for _, workers := range []int{2, 12} {
+		testQueriesG2(t, engineG2(workers))
+	}
+}
+
+func testQueriesG2(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	e := engineG2(2)
 	const n = 700
 	pts := pointsG2(rng, n, true)
 	w := scalarsG2(rng, n+50, "bits")
@@ -234,8 +241,13 @@ func TestMSMG2RefusesWhatDoesNotFit(t *testing.T) {
 // there is enough, never another sum.
 func TestMSMG2WithoutMemory(t *testing.T) {
 	defer alloc.CheckLeaks(t)
+	for _, workers := range []int{2, 12} {
+		testNoMemoryG2(t, engineG2(workers))
+	}
+}
+
+func testNoMemoryG2(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	e := engineG2(2)
 	const n = 600
 	q := queryG2(pointsG2(rng, n, false))
 	w := scalarsG2(rng, n, "random")
@@ -274,7 +286,7 @@ func TestMSMG2WithoutMemory(t *testing.T) {
 func TestMSMG2Bound(t *testing.T) {
 	rng := newRand(t)
 	pts := pointsG2(rng, 1<<14, false)
-	for _, workers := range []int{1, 2, 5} {
+	for _, workers := range []int{1, 2, 5, 11, 12, 15} {
 		e := engineG2(workers)
 		for _, n := range []int{tinyG2 + 1, 100, 1000, 4096, 5000, 1 << 14} {
 			q := queryG2(pts[:n])
@@ -324,12 +336,12 @@ func TestMSMG2Cancelled(t *testing.T) {
 	w := scalarsG2(rng, 1500, "random")
 	want := refG2(t, q, w, nil)
 	stopped := 0
-	for _, looks := range []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 20, 30, 50, 1 << 14} {
+	for i, looks := range []int{0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 8, 10, 13, 17, 20, 30, 50, 1 << 14} {
 		left := make(chan struct{}, looks)
 		for range looks {
 			left <- struct{}{}
 		}
-		got, err := engineG2(2).MSMG2(countdownG2{context.Background(), left}, nil, q, w, nil)
+		got, err := engineG2(2+10*(i%2)).MSMG2(countdownG2{context.Background(), left}, nil, q, w, nil)
 		if err == nil && got != want {
 			t.Errorf("%d looks: wrong sum", looks)
 		}
@@ -353,14 +365,15 @@ func BenchmarkMSMG2(b *testing.B) {
 		q := queryG2(pts)
 		for _, kind := range []string{"random", "bits", "equal"} {
 			w := scalarsG2(rng, n, kind)
-			e := engineG2(2)
-			b.Run(fmt.Sprintf("%d/%s/own", log, kind), func(b *testing.B) {
-				for b.Loop() {
-					if _, err := e.MSMG2(context.Background(), nil, q, w, nil); err != nil {
-						b.Fatal(err)
+			for name, e := range map[string]*Engine{"own": engineG2(2), "vectors": engineG2(12)} {
+				b.Run(fmt.Sprintf("%d/%s/%s", log, kind, name), func(b *testing.B) {
+					for b.Loop() {
+						if _, err := e.MSMG2(context.Background(), nil, q, w, nil); err != nil {
+							b.Fatal(err)
+						}
 					}
-				}
-			})
+				})
+			}
 			b.Run(fmt.Sprintf("%d/%s/gnark", log, kind), func(b *testing.B) {
 				var p pointG2
 				for b.Loop() {

@@ -19,8 +19,10 @@ import (
 	"github.com/snarkline/snarkline/curve"
 )
 
+// engineG1 is an engine without vector kernels for 1, 2 and 5 workers, and with
+// them for so many and 10 more.
 func engineG1(workers int) *Engine {
-	return &Engine{Workers: workers, Turn: semaphore.NewWeighted(1)}
+	return New(workers%10, semaphore.NewWeighted(1), workers > 10)
 }
 
 // pointsG1 is n points: multiples of the generator, with infinities, repeats
@@ -142,7 +144,7 @@ func TestMSMG1(t *testing.T) {
 		for _, kind := range scalarKindsG1 {
 			w := scalarsG1(rng, n, kind)
 			want := refG1(t, q, w, nil)
-			for _, workers := range []int{1, 2, 5} {
+			for _, workers := range []int{1, 2, 5, 11, 12, 15} {
 				got, err := engineG1(workers).MSMG1(ctx, nil, q, w, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -157,8 +159,13 @@ func TestMSMG1(t *testing.T) {
 
 func TestMSMG1QueriesAndPicks(t *testing.T) {
 	defer alloc.CheckLeaks(t)
+	for _, workers := range []int{2, 12} {
+		testQueriesG1(t, engineG1(workers))
+	}
+}
+
+func testQueriesG1(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	e := engineG1(2)
 	const n = 700
 	pts := pointsG1(rng, n, true)
 	w := scalarsG1(rng, n+50, "bits")
@@ -234,8 +241,13 @@ func TestMSMG1RefusesWhatDoesNotFit(t *testing.T) {
 // there is enough, never another sum.
 func TestMSMG1WithoutMemory(t *testing.T) {
 	defer alloc.CheckLeaks(t)
+	for _, workers := range []int{2, 12} {
+		testNoMemoryG1(t, engineG1(workers))
+	}
+}
+
+func testNoMemoryG1(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	e := engineG1(2)
 	const n = 600
 	q := queryG1(pointsG1(rng, n, false))
 	w := scalarsG1(rng, n, "random")
@@ -274,7 +286,7 @@ func TestMSMG1WithoutMemory(t *testing.T) {
 func TestMSMG1Bound(t *testing.T) {
 	rng := newRand(t)
 	pts := pointsG1(rng, 1<<14, false)
-	for _, workers := range []int{1, 2, 5} {
+	for _, workers := range []int{1, 2, 5, 11, 12, 15} {
 		e := engineG1(workers)
 		for _, n := range []int{tinyG1 + 1, 100, 1000, 4096, 5000, 1 << 14} {
 			q := queryG1(pts[:n])
@@ -324,12 +336,12 @@ func TestMSMG1Cancelled(t *testing.T) {
 	w := scalarsG1(rng, 1500, "random")
 	want := refG1(t, q, w, nil)
 	stopped := 0
-	for _, looks := range []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 20, 30, 50, 1 << 14} {
+	for i, looks := range []int{0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 8, 10, 13, 17, 20, 30, 50, 1 << 14} {
 		left := make(chan struct{}, looks)
 		for range looks {
 			left <- struct{}{}
 		}
-		got, err := engineG1(2).MSMG1(countdownG1{context.Background(), left}, nil, q, w, nil)
+		got, err := engineG1(2+10*(i%2)).MSMG1(countdownG1{context.Background(), left}, nil, q, w, nil)
 		if err == nil && got != want {
 			t.Errorf("%d looks: wrong sum", looks)
 		}
@@ -353,14 +365,15 @@ func BenchmarkMSMG1(b *testing.B) {
 		q := queryG1(pts)
 		for _, kind := range []string{"random", "bits", "equal"} {
 			w := scalarsG1(rng, n, kind)
-			e := engineG1(2)
-			b.Run(fmt.Sprintf("%d/%s/own", log, kind), func(b *testing.B) {
-				for b.Loop() {
-					if _, err := e.MSMG1(context.Background(), nil, q, w, nil); err != nil {
-						b.Fatal(err)
+			for name, e := range map[string]*Engine{"own": engineG1(2), "vectors": engineG1(12)} {
+				b.Run(fmt.Sprintf("%d/%s/%s", log, kind, name), func(b *testing.B) {
+					for b.Loop() {
+						if _, err := e.MSMG1(context.Background(), nil, q, w, nil); err != nil {
+							b.Fatal(err)
+						}
 					}
-				}
-			})
+				})
+			}
 			b.Run(fmt.Sprintf("%d/%s/gnark", log, kind), func(b *testing.B) {
 				var p pointG1
 				for b.Loop() {
