@@ -29,7 +29,7 @@ func Names() []string {
 
 // DefaultMinOnes is the share of ones in a witness from which batch-add adds
 // their points apart from the rest. See Prover.MinOnes.
-const DefaultMinOnes = 0.02
+const DefaultMinOnes = 0.05
 
 // Prover is what the stages of a pipeline share: a key, its circuit and the
 // processor that does the arithmetic. It does not change while it is in use,

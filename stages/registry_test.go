@@ -47,7 +47,7 @@ func TestOwnDescription(t *testing.T) {
 	leakFree(t)
 	text := strings.NewReplacer(
 		"# [budget]\n# host = \"8GiB\" ", "[budget]\nhost = \"64MiB\" ",
-		"# [stage.params]\n# min-ones = 0.02 ", "[stage.params]\nmin-ones = 1.5 ",
+		"# [stage.params]\n# min-ones = 0.05 ", "[stage.params]\nmin-ones = 1.5 ",
 		`from = "batch-add"`, `from = "spy"`,
 	).Replace(stages.StandardTOML) + `
 [[stage]]
