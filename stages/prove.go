@@ -39,6 +39,7 @@ func ProveResult(ctx context.Context, p *Prover, input any) (*Result, error) {
 // BatchOptions are the options of Batch. The zero value runs the standard
 // pipeline, stops at the first failure, retries nothing and sets no budget.
 type BatchOptions struct {
+	Name        string                         // of the graph; "groth16" if empty; a Description has its own
 	Description string                         // of another pipeline, as Load reads it; Retry and Ordered do not apply then
 	Own         func(*pipeline.Registry) error // adds the reader's own stages for a Description; may be nil
 	Settings    pipeline.Settings              // workers, capacities, budgets
@@ -70,7 +71,11 @@ func (o *BatchOptions) graph(p *Prover, jobs iter.Seq[Job], sink func(context.Co
 	if o.Description != "" {
 		return Load(o.Description, p, o.Own, jobs, sink, opts...)
 	}
-	g := pipeline.New("groth16", opts...)
+	name := o.Name
+	if name == "" {
+		name = "groth16"
+	}
+	g := pipeline.New(name, opts...)
 	source := pipeline.FromSeq(g, jobs, Job.key, pipeline.Name(SourceName))
 	var last []pipeline.NodeOption
 	if o.Ordered {
