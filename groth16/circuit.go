@@ -109,12 +109,17 @@ var ErrUnsatisfied = errors.New("the witness does not satisfy the circuit")
 
 // UnsatisfiedError says that a witness does not satisfy its circuit.
 type UnsatisfiedError struct {
-	Row int   // the first constraint that does not hold, from 0
-	Err error // what the circuit's solver said, if it said more
+	// Row is the first constraint that does not hold, from 0. It is −1 when a
+	// circuit's solver stopped before it came to one: a hint refused its inputs.
+	Row int
+	Err error // what the solver said, if it said more; it may quote values of the witness
 }
 
 // Error names the constraint.
 func (e *UnsatisfiedError) Error() string {
+	if e.Row < 0 {
+		return fmt.Sprintf("the witness cannot be completed: %v", e.Err)
+	}
 	if e.Err != nil {
 		return fmt.Sprintf("constraint %d is not satisfied: %v", e.Row, e.Err)
 	}

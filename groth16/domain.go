@@ -76,3 +76,10 @@ func CheckInverses(id curve.ID, d curve.Domain, sizeInv, generatorInv, shiftInv 
 	}
 	return nil
 }
+
+// Reduced reports whether the limbs of s are below the order of the curve's
+// groups, as those of every scalar must be. Unknown curves have no scalars.
+func Reduced(id curve.ID, s curve.Scalar) bool {
+	f, err := backendOf(id)
+	return err == nil && f.Reduced(s)
+}

@@ -28,6 +28,7 @@ type backend interface {
 	CopyKey(g groth16.ProvingKey)
 	FromGnark(g groth16.ProvingKey) (*parts.Key, bool)
 	IsWitness(w witness.Witness) bool
+	Values(w witness.Witness) []curve.Scalar
 	Wipe(w witness.Witness)
 	Solve(c constraint.ConstraintSystem, w witness.Witness, keys []ours.CommitmentKey, opts []solver.Option) (*parts.Solved, error)
 }

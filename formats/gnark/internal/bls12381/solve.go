@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"sync/atomic"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	ec "github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -16,6 +17,7 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	fcs "github.com/consensys/gnark/frontend/cs"
 
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/formats/gnark/internal/parts"
 	"github.com/snarkline/snarkline/groth16"
 )
@@ -64,13 +66,21 @@ func (Backend) Solve(c constraint.ConstraintSystem, w witness.Witness, keys []gr
 	}
 	opts = append(opts[:len(opts):len(opts)], solver.OverrideHint(solver.GetHintID(fcs.Bsb22CommitmentComputePlaceholder), com.commit))
 
+	if err := solvable(r1cs, w, opts); err != nil {
+		return nil, err
+	}
+
 	solution, err := r1cs.Solve(w, opts...)
 	if err != nil {
+		if failed := com.failed.Load(); failed != nil {
+			return nil, *failed
+		}
 		var u *cs.UnsatisfiedConstraintError
 		if errors.As(err, &u) {
 			return nil, &groth16.UnsatisfiedError{Row: u.CID, Err: err}
 		}
-		return nil, err
+		// What remains is a hint that refuses its inputs.
+		return nil, &groth16.UnsatisfiedError{Row: -1, Err: err}
 	}
 	s, ok := solution.(*cs.R1CSSolution)
 	if !ok {
@@ -92,12 +102,35 @@ func (Backend) Solve(c constraint.ConstraintSystem, w witness.Witness, keys []gr
 	return out, nil
 }
 
+// solvable looks for what is the caller's mistake rather than the witness's.
+func solvable(r1cs *cs.R1CS, w witness.Witness, opts []solver.Option) error {
+	if v, ok := w.Vector().(fr.Vector); !ok {
+		return fmt.Errorf("the witness is a %T", w.Vector())
+	} else if n := r1cs.GetNbPublicVariables() - 1 + r1cs.GetNbSecretVariables(); len(v) != n {
+		return fmt.Errorf("the witness has %d values, the circuit takes %d", len(v), n)
+	}
+	config, err := solver.NewConfig(opts...)
+	if err != nil {
+		return fmt.Errorf("options of the solver: %w", err)
+	}
+	for id, name := range r1cs.MHintsDependencies {
+		if r1cs.GkrInfo.Is() && (id == r1cs.GkrInfo.SolveHintID || id == r1cs.GkrInfo.ProveHintID) {
+			continue // the solver brings them
+		}
+		if _, ok := config.HintFunctions[id]; !ok {
+			return fmt.Errorf("the circuit needs the hint %s, which is not registered", name)
+		}
+	}
+	return nil
+}
+
 // committer computes the Pedersen commitments of one witness.
 type committer struct {
 	info   constraint.Groth16Commitments
 	keys   []pedersen.ProvingKey
 	values [][]fr.Element
 	points []ec.G1Affine
+	failed atomic.Pointer[error] // of commit; no fault of the witness
 }
 
 func (c *committer) wipe() {
@@ -109,6 +142,14 @@ func (c *committer) wipe() {
 // commit is the hint of a commitment's wire: the hash to the field of the
 // commitment and of what else it covers.
 func (c *committer) commit(_ *big.Int, in, out []*big.Int) error {
+	err := c.compute(in, out)
+	if err != nil {
+		c.failed.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+func (c *committer) compute(in, out []*big.Int) error {
 	i := int(in[0].Int64())
 	if i < 0 || i >= len(c.info) {
 		return fmt.Errorf("commitment %d of %d", i, len(c.info))
@@ -154,4 +195,10 @@ func (c *committer) prove(w fr.Vector) (pok ec.G1Affine, err error) {
 	}
 	_, err = pok.Fold(poks, challenge[0], ecc.MultiExpConfig{NbTasks: 1})
 	return pok, err
+}
+
+// Values are copies of what a witness of this curve holds.
+func (Backend) Values(w witness.Witness) []curve.Scalar {
+	v, _ := w.Vector().(fr.Vector)
+	return append([]curve.Scalar{}, scalars(v)...)
 }
