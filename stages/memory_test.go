@@ -17,16 +17,13 @@ import (
 
 // needOf is what one job of p needs at most at one moment, as the engine
 // computes it from what the stages state.
-func needOf(t *testing.T, p *stages.Prover, toy *toy) int64 {
+func needOf(t *testing.T, p *stages.Prover) int64 {
 	t.Helper()
-	_, _, err := collect(t, context.Background(), p, toy.jobs(1), stages.BatchOptions{Options: []pipeline.Option{
-		pipeline.Budget(alloc.Host, 1),
-	}})
-	var never *pipeline.AdmitError
-	if !errors.As(err, &never) {
-		t.Fatalf("a budget of one byte: %v", err)
+	need, err := stages.Need(p, stages.BatchOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return never.Need[alloc.Host]
+	return need[alloc.Host]
 }
 
 // peakOf runs f and gives the most host memory that was live at once while it
@@ -53,7 +50,7 @@ func TestNeeds(t *testing.T) {
 					leakFree(t)
 					p := *shared
 					p.MinOnes = ones
-					need := needOf(t, &p, toy)
+					need := needOf(t, &p)
 					var err error
 					peak := peakOf(func() {
 						_, _, err = collect(t, context.Background(), &p, toy.jobs(3), stages.BatchOptions{Options: []pipeline.Option{
@@ -62,6 +59,12 @@ func TestNeeds(t *testing.T) {
 					})
 					if err != nil {
 						t.Fatal(err)
+					}
+					_, _, err = collect(t, context.Background(), &p, toy.jobs(1), stages.BatchOptions{Options: []pipeline.Option{
+						pipeline.Budget(alloc.Host, need-1),
+					}})
+					if never := new(pipeline.AdmitError); !errors.As(err, &never) {
+						t.Errorf("a budget of one byte less: %v", err)
 					}
 					if peak > need {
 						t.Errorf("a budget of %d bytes for one job, %d were live", need, peak)
@@ -91,7 +94,7 @@ func TestBudget(t *testing.T) {
 		}
 		return nil
 	}}
-	need := needOf(t, &p, toy)
+	need := needOf(t, &p)
 	set := pipeline.Settings{Stages: map[string]pipeline.StageSetting{}}
 	for _, name := range stages.Names() {
 		set.Stages[name] = pipeline.StageSetting{Capacity: 1}

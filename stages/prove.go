@@ -3,8 +3,10 @@ package stages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/groth16"
 	"github.com/snarkline/snarkline/pipeline"
 )
@@ -64,6 +66,29 @@ func Batch(ctx context.Context, p *Prover, jobs iter.Seq[Job],
 		o.Ready(g)
 	}
 	return g.Run(ctx)
+}
+
+// Need is the most that one job of p can hold at one moment in the pipeline
+// that o describes, by what its stages state: a budget of k times as much lets
+// k jobs in at least. It runs nothing.
+func Need(p *Prover, o BatchOptions) (alloc.Amount, error) {
+	var tooLittle alloc.Amount
+	for i := range tooLittle {
+		tooLittle[i] = 1
+	}
+	o.Settings = pipeline.Settings{Stages: o.Settings.Stages}
+	o.Options = []pipeline.Option{pipeline.WithBudget(alloc.NewBudget(tooLittle))}
+	g, err := o.graph(p, func(yield func(Job) bool) { yield(Job{}) },
+		func(context.Context, *Result) error { return nil })
+	if err != nil {
+		return alloc.Amount{}, err
+	}
+	_, err = g.Run(context.Background())
+	var refused *pipeline.AdmitError
+	if !errors.As(err, &refused) {
+		return alloc.Amount{}, fmt.Errorf("state the need of a job: %w", err)
+	}
+	return refused.Need, nil
 }
 
 func (o *BatchOptions) graph(p *Prover, jobs iter.Seq[Job], sink func(context.Context, *Result) error) (*pipeline.Graph, error) {

@@ -18,7 +18,7 @@ func Synthesize(p *Prover) pipeline.Stage[Job, *groth16.Assignment] {
 		run: func(ctx context.Context, job Job) (*groth16.Assignment, error) {
 			a, err := p.Circuit.Synthesize(ctx, alloc.ScopeOf(ctx), job.Input, p.want())
 			if err != nil {
-				return nil, fmt.Errorf("synthesize the circuit: %w", err)
+				return nil, err // it says "synthesize" itself
 			}
 			if err := p.checkAssignment(a); err != nil {
 				a.Release()
