@@ -252,3 +252,33 @@ func TestBudgetUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// A draw and a shrink that cross: what is in use is charged, whichever wins.
+func TestDrawCrossesShrink(t *testing.T) {
+	b := NewBudget(HostBytes(1000))
+	for _, shrink := range []int64{10, 60, 80} {
+		r := must[*Reservation](t)(b.TryReserve(HostBytes(100)))
+		used := r.used[Host].Add(60) // a draw, just before it looks at the limit again
+		r.Shrink(HostBytes(shrink))
+		want := int64(60)
+		if ok := r.confirm(Host, used, 60); ok != (shrink >= 60) {
+			t.Fatalf("shrunk to %d: a draw of 60 bytes is kept: %v", shrink, ok)
+		} else if !ok {
+			want = 0
+		}
+		if used, charged := r.Used()[Host], b.Stats().Charged[Host]; used != want || charged != max(shrink, want) {
+			t.Fatalf("shrunk to %d: %d in use, %d charged", shrink, used, charged)
+		}
+		// The other order: the budget was read before the draw, with the limit
+		// already lowered.
+		r.used[Host].Add(-want)
+		used = r.used[Host].Add(90)
+		if r.confirm(Host, used, 90) || r.Used()[Host] != 0 {
+			t.Fatal("a draw over the lowered limit is kept")
+		}
+		r.Close()
+		if !b.Stats().Charged.IsZero() {
+			t.Fatal("something stays charged")
+		}
+	}
+}

@@ -3,6 +3,7 @@ package alloc
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -10,20 +11,23 @@ import (
 // slowProvider takes a while to free, as unmapping gigabytes does.
 type slowProvider struct {
 	*testProvider
-	freeTime time.Duration
+	freeing, together *atomic.Int64 // frees that go on now, and the most there were
 }
 
 func (p slowProvider) Free(r Region) error {
-	time.Sleep(p.freeTime)
+	n := p.freeing.Add(1)
+	defer p.freeing.Add(-1)
+	for m := p.together.Load(); n > m && !p.together.CompareAndSwap(m, n); m = p.together.Load() {
+	}
+	time.Sleep(time.Millisecond)
 	return p.testProvider.Free(r)
 }
 
-// freeAll has workers make and release buffers, and returns how long that took
-// and the most bytes that were released and not freed at any moment.
-func freeAll(t *testing.T, tr *Tracker, workers, each, size int) (time.Duration, int64) {
+// freeAll has workers make and release buffers, and returns the most bytes that
+// were released and not freed at any moment.
+func freeAll(t *testing.T, tr *Tracker, workers, each, size int) int64 {
 	t.Helper()
 	var wg sync.WaitGroup
-	start := time.Now()
 	for range workers {
 		wg.Go(func() {
 			sc := scope(tr, "free", Device(0), nil)
@@ -38,11 +42,10 @@ func freeAll(t *testing.T, tr *Tracker, workers, each, size int) (time.Duration,
 		})
 	}
 	wg.Wait()
-	took := time.Since(start)
 	if d := tr.detour.Load(); d != nil {
-		return took, d.peak.Load()
+		return d.peak.Load()
 	}
-	return took, tr.Live(Device(0)) // all are released
+	return tr.Live(Device(0)) // all are released
 }
 
 // F10: every free went through one thread behind one mutex, and freed memory
@@ -50,22 +53,25 @@ func freeAll(t *testing.T, tr *Tracker, workers, each, size int) (time.Duration,
 // returns, and frees of several goroutines go on side by side.
 func TestFreesDoNotQueue(t *testing.T) {
 	const workers, each, size = 8, 12, 1000
-	make := func() (*Tracker, *testProvider) {
-		tr, p := newTracker(), newTestProvider(1<<30)
-		_, _ = tr.Register(Device(0), slowProvider{p, time.Millisecond})
+	device := func() (*Tracker, slowProvider) {
+		tr, p := newTracker(), slowProvider{newTestProvider(1 << 30), new(atomic.Int64), new(atomic.Int64)}
+		_, _ = tr.Register(Device(0), p)
 		return tr, p
 	}
 
 	t.Run("through one goroutine", func(t *testing.T) {
-		tr, _ := make()
+		tr, p := device()
 		d := newDetour()
 		tr.detour.Store(d)
-		_, pending := freeAll(t, tr, workers, each, size)
+		pending := freeAll(t, tr, workers, each, size)
 		if pending < workers*size {
 			t.Fatalf("only %d bytes were pending: the fault was not provoked", pending)
 		}
 		if tr.Live(Device(0)) == 0 {
 			t.Fatal("nothing was left in the queue: the fault was not provoked")
+		}
+		if n := p.together.Load(); n != 1 {
+			t.Fatalf("%d frees went on together: the fault was not provoked", n)
 		}
 		t.Logf("%d of %d bytes were released and not freed", pending, workers*each*size)
 		for d.pending.Load() > 0 {
@@ -75,17 +81,16 @@ func TestFreesDoNotQueue(t *testing.T) {
 	})
 
 	t.Run("in the goroutine that releases", func(t *testing.T) {
-		tr, p := make()
-		took, pending := freeAll(t, tr, workers, each, size)
+		tr, p := device()
+		pending := freeAll(t, tr, workers, each, size)
 		if pending != 0 || p.inUse() != 0 {
 			t.Fatalf("%d bytes are pending, the device has %d", pending, p.inUse())
 		}
 		if tr.Peak(Device(0)) > workers*size {
 			t.Fatalf("the peak is %d bytes, %d workers hold %d each", tr.Peak(Device(0)), workers, size)
 		}
-		// One after another the frees alone would take workers·each ms.
-		if took > workers*each*time.Millisecond/2 {
-			t.Errorf("%d frees of 1 ms took %v on %d goroutines", workers*each, took, workers)
+		if n := p.together.Load(); n < workers/2 {
+			t.Errorf("at most %d of %d frees went on together", n, workers)
 		}
 	})
 }

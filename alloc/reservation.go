@@ -27,21 +27,26 @@ func (r *Reservation) draw(s *Scope, p Purpose, n int64) error {
 			return &OverdrawError{Stage: s.stage, Purpose: p, Space: i, Asked: n,
 				Left: max(limit-used, 0), Closed: r.closed.Load()}
 		}
-		if !r.used[i].CompareAndSwap(used, used+n) {
-			continue
-		}
-		// Shrink lowers the limit and then reads used. If it read used before
-		// the swap above, the lower limit is seen here and the draw undone.
-		if used+n <= r.limit[i].Load() {
-			for k := r.peak[i].Load(); used+n > k; k = r.peak[i].Load() {
-				if r.peak[i].CompareAndSwap(k, used+n) {
-					break
-				}
-			}
+		if r.used[i].CompareAndSwap(used, used+n) && r.confirm(i, used+n, n) {
 			return nil
 		}
-		r.undraw(i, n)
 	}
+}
+
+// confirm keeps a draw of n bytes that brought what is in use to used, or undoes
+// it if the reservation has shrunk meanwhile: Shrink lowers the limit and then
+// reads what is in use, so if it did not see the draw, the draw sees the limit.
+func (r *Reservation) confirm(i Space, used, n int64) bool {
+	if used > r.limit[i].Load() {
+		r.undraw(i, n)
+		return false
+	}
+	for k := r.peak[i].Load(); used > k; k = r.peak[i].Load() {
+		if r.peak[i].CompareAndSwap(k, used) {
+			break
+		}
+	}
+	return true
 }
 
 // undraw gives n bytes back. They stay reserved unless the reservation has
