@@ -59,7 +59,6 @@ type keeper struct {
 	refs    map[alloc.Ref]int
 	held    alloc.Amount
 	waiting map[*keptWait]struct{}
-	lists   []*collector
 }
 
 type keptWait struct {

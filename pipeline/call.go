@@ -75,6 +75,19 @@ func (c *call) end() {
 	c.st.run.release(c.st, c.item, &h)
 }
 
+// early is end while the stage still runs.
+func (c *call) early() {
+	if r := c.st.run; r.heard {
+		c.mu.Lock()
+		n := c.hold.bytes()
+		c.mu.Unlock()
+		if n > 0 {
+			r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: n})
+		}
+	}
+	c.end()
+}
+
 // drop ends the lease on one buffer.
 func (c *call) drop(ref alloc.Ref) bool {
 	c.mu.Lock()
@@ -84,6 +97,9 @@ func (c *call) drop(ref alloc.Ref) bool {
 	}
 	c.mu.Unlock()
 	c.st.held.subRef(ref)
+	if r := c.st.run; r.heard {
+		r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: ref.Bytes()})
+	}
 	h := hold{one: ref}
 	c.st.run.release(c.st, c.item, &h)
 	return true
@@ -121,7 +137,7 @@ func Done(ctx context.Context) {
 		final := c.final
 		c.mu.Unlock()
 		if final {
-			c.end()
+			c.early()
 		}
 	}
 }

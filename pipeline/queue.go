@@ -139,15 +139,6 @@ func (q *queue) pop(r *run) (m message, waited time.Duration, v verdict) {
 	}
 }
 
-// leave takes a worker out that ended otherwise; it reports whether it was the
-// last.
-func (q *queue) leave() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.active--
-	return q.active == 0
-}
-
 // close says that nothing more comes.
 func (q *queue) close() {
 	q.mu.Lock()

@@ -65,6 +65,9 @@ func (c *Collected[T]) Results() []Result[T] {
 // Values are the values of Results.
 func (c *Collected[T]) Values() []T {
 	rs := c.Results()
+	if rs == nil {
+		return nil
+	}
 	out := make([]T, len(rs))
 	for i := range rs {
 		out[i] = rs[i].Value

@@ -39,7 +39,7 @@ func From[T any](g *Graph, outlet streams.Outlet, keyOf func(T) Key, opts ...Nod
 					return nil
 				}
 				v, fits := e.(T)
-				if !fits && !(e == nil && isInterface[T]()) {
+				if !fits && (e != nil || !isInterface[T]()) {
 					f.throwAway(e)
 					f.reject(Key{Part: f.count}, &TypeError{From: "outlet " + fmt.Sprintf("%T", outlet), To: f.st.node.name,
 						Got: fmt.Sprintf("%T", e), Want: reflect.TypeFor[T]().String()})
