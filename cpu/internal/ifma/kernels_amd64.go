@@ -75,3 +75,19 @@ func kernelsG2x254() *kernels {
 		mul: single(mulG2x254, rec), x3: x3G2x254, y3: y3G2x254,
 	}
 }
+
+func nttKernels381() *nttKernels {
+	return &nttKernels{
+		loadElementsX381, storeElementsX381, loadWordsX381, storeWordsX381, loadBlocksX381, storeBlocksX381,
+		splitR4x381, splitR2x381, splitLastX381, joinFirstX381, joinR4x381, joinR2x381,
+		mulVecx381, mulOnex381, expandx381,
+	}
+}
+
+func nttKernels254() *nttKernels {
+	return &nttKernels{
+		loadElementsX254, storeElementsX254, loadWordsX254, storeWordsX254, loadBlocksX254, storeBlocksX254,
+		splitR4x254, splitR2x254, splitLastX254, joinFirstX254, joinR4x254, joinR2x254,
+		mulVecx254, mulOnex254, expandx254,
+	}
+}

@@ -36,3 +36,6 @@ func segments(s *scratch, n int) []segment {
 	b := s.bytes(n * int(unsafe.Sizeof(segment{})))
 	return unsafe.Slice((*segment)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
+
+// bytesAt are n bytes from p on.
+func bytesAt(p *byte, n int) []byte { return unsafe.Slice(p, n) }

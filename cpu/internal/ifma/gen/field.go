@@ -182,18 +182,18 @@ func (f *field) weakFrom(v vec, top, q, mask VecVirtual) {
 	VPANDQ(mask, v[f.nl-1], v[f.nl-1])
 }
 
-// term is one product that a way of mul accumulates: a is scanned limb by
-// limb, b(j) is limb j of the other factor, in a register or in memory.
+// term is one product that a way of mul accumulates: a puts limb i of one
+// factor, which is scanned once, in r; b(j) is limb j of the other one in memory.
 type term struct {
-	a func(i int) Op
+	a func(i int, r VecVirtual)
 	b func(j int) Op
-	// bcast: b(j) is one word in memory for all lanes
+	// bcast: b(j) is one word for all lanes
 	bcast bool
 }
 
 func memTerm(a Register, ad int, b Register, bd int) term {
 	return term{
-		a: func(i int) Op { return at(a, ad, i) },
+		a: func(i int, r VecVirtual) { VMOVDQU64(at(a, ad, i), r) },
 		b: func(j int) Op { return at(b, bd, j) },
 	}
 }
@@ -237,7 +237,7 @@ func (f *field) mul(ways ...[]term) []vec {
 	for i := 0; i < f.nl; i++ {
 		for w, terms := range ways {
 			for k, x := range terms {
-				VMOVDQU64(x.a(i), ai[w][k])
+				x.a(i, ai[w][k])
 				VPMADD52LUQ(operand(x, 0), ai[w][k], t[w][0])
 			}
 			zero(m[w])

@@ -27,6 +27,12 @@ func main() {
 	case "g2_254":
 		fp254.data()
 		(&group{fp254, 2, "G2x254"}).emit()
+	case "fr_381":
+		fr381.data()
+		(&ntt{field: fr381}).emit()
+	case "fr_254":
+		fr254.data()
+		(&ntt{field: fr254}).emit()
 	default:
 		fmt.Fprintln(os.Stderr, "gen: unknown kernel", *kernel)
 		os.Exit(2)
