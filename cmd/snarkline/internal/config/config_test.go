@@ -56,8 +56,8 @@ func TestParseKeepsLines(t *testing.T) {
 
 func TestErrorsNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"a = 1\nb = \n":                    "s.toml:2: ",
-		"a = 1\na = 2\n":                   "s.toml:2: ",
+		"a = 1\nb = \n":                   "s.toml:2: ",
+		"a = 1\na = 2\n":                  "s.toml:2: ",
 		"[t]\nx = \"\"\"\nnever closed\n": "s.toml:",
 	} {
 		_, err := Parse("s.toml", text)

@@ -17,6 +17,7 @@ import (
 // Options say what to show and where.
 type Options struct {
 	Out      io.Writer
+	Off      bool          // show nothing
 	Bar      bool          // a bar that is redrawn, rather than lines
 	Interval time.Duration // between lines; 0 means 5 s
 	Unit     string        // of what is counted: "proofs"
@@ -36,8 +37,9 @@ type Meter struct {
 	failed int
 	busy   []stage // in the order in which they were first seen
 
-	draw interface{ stop() }
-	out  io.Writer
+	draw   interface{ stop() }
+	out    io.Writer
+	onStop []func()
 }
 
 type stage struct {
@@ -51,9 +53,12 @@ func Start(opt Options) *Meter {
 		opt.Interval = 5 * time.Second
 	}
 	m := &Meter{opt: opt, start: time.Now(), out: opt.Out}
-	if opt.Bar {
+	switch {
+	case opt.Off:
+		m.draw = nothing{}
+	case opt.Bar:
 		m.draw, m.out = newBar(m)
-	} else {
+	default:
 		m.draw = newLines(m)
 	}
 	return m
@@ -64,7 +69,20 @@ func Start(opt Options) *Meter {
 func (m *Meter) Writer() io.Writer { return m.out }
 
 // Stop ends the display; a bar stays on the screen as it was last.
-func (m *Meter) Stop() { m.draw.stop() }
+func (m *Meter) Stop() {
+	m.draw.stop()
+	for _, f := range m.onStop {
+		f()
+	}
+}
+
+// OnStop adds f to what Stop does, after the display has ended.
+func (m *Meter) OnStop(f func()) { m.onStop = append(m.onStop, f) }
+
+// nothing is no display.
+type nothing struct{}
+
+func (nothing) stop() {}
 
 // Begin says that a stage took up an item.
 func (m *Meter) Begin(name string) { m.move(name, 1) }
@@ -99,10 +117,11 @@ func (m *Meter) Fail() {
 	m.mu.Unlock()
 }
 
-// SetTotal says how many there will be, once that is known.
-func (m *Meter) SetTotal(n int) {
+// Set says how many are done of how many. Calls that come late, from several
+// goroutines, do not take anything back.
+func (m *Meter) Set(done, total int) {
 	m.mu.Lock()
-	m.opt.Total = n
+	m.done, m.opt.Total = max(m.done, done), total
 	m.mu.Unlock()
 }
 

@@ -67,7 +67,7 @@ func TestUnknownTotal(t *testing.T) {
 	m := Start(Options{Out: &out, Unit: "proofs", Total: -1, Interval: time.Millisecond})
 	m.Done(1)
 	waitFor(t, &out, "snarkline: 1 proofs, 0s\n")
-	m.SetTotal(1)
+	m.Set(1, 1)
 	waitFor(t, &out, "snarkline: 1 of 1 proofs, 0s\n")
 	m.Stop()
 }
@@ -87,6 +87,18 @@ func TestBarAndMessages(t *testing.T) {
 	m.Stop()
 	if !strings.Contains(out.String(), "3/3 proofs") {
 		t.Errorf("the last state is missing: %q", out.String())
+	}
+}
+
+func TestOff(t *testing.T) {
+	var out buffer
+	m := Start(Options{Out: &out, Off: true, Bar: true})
+	stopped := false
+	m.OnStop(func() { stopped = true })
+	m.Done(1)
+	m.Stop()
+	if out.String() != "" || !stopped || m.Writer() != &out {
+		t.Errorf("%q, stopped %v", out.String(), stopped)
 	}
 }
 

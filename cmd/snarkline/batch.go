@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/progress"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/rss"
+	"github.com/snarkline/snarkline/pipeline"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// batch is what is proved in one run of the pipeline.
+type batch struct {
+	prover    *stages.Prover
+	settings  pipeline.Settings
+	jobs      iter.Seq[stages.Job]
+	total     int // of the jobs, below 0 if unknown
+	keepGoing bool
+
+	done   func(*stages.Result) error // takes a proof; one call at a time
+	failed func(pipeline.Key, error)  // hears of a job that failed; likewise
+}
+
+// outcome is what a run of the pipeline came to.
+type outcome struct {
+	report   *pipeline.Report // nil if the graph did not run
+	settings pipeline.Settings
+	memory   alloc.Snapshot
+	seconds  float64
+	base     int64 // tracked before the run: key and circuit
+	anon     int64 // peak of resident memory apart from mapped files, bytes
+}
+
+// prove runs the batch with progress, and measures it.
+func (a *app) prove(b *batch) (*outcome, error) {
+	m := a.meterFor(b)
+	alloc.Default().ResetPeaks()
+	base := alloc.Default().Live(alloc.Host)
+	sampler := rss.Sample(20 * time.Millisecond)
+	begin := time.Now()
+	opts := []pipeline.Option{
+		pipeline.Listen(listener{m, b.total == 1}),
+		pipeline.OnFail(b.failed),
+	}
+	if b.keepGoing {
+		opts = append(opts, pipeline.OnError(pipeline.FailKey))
+	}
+	report, err := stages.Batch(a.ctx, b.prover, b.jobs, func(_ context.Context, r *stages.Result) error {
+		return b.done(r)
+	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Options: opts})
+	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
+	out.memory = alloc.Default().Snapshot()
+	m.Stop()
+	if key, ok := failedKey(err); ok && !b.keepGoing {
+		b.failed(key, err) // OnFail hears of nothing then
+	}
+	return out, err
+}
+
+// failedKey is the item whose failure ended a run.
+func failedKey(err error) (pipeline.Key, bool) {
+	var stage *pipeline.StageError
+	var admit *pipeline.AdmitError
+	var join *pipeline.JoinError
+	switch {
+	case errors.As(err, &stage):
+		return stage.Key, true
+	case errors.As(err, &admit):
+		return admit.Key, true
+	case errors.As(err, &join):
+		return join.Key, true
+	}
+	return pipeline.Key{}, false
+}
+
+// meterFor is the display of a batch: proofs of many, stages of one.
+func (a *app) meterFor(b *batch) *progress.Meter {
+	opt := progress.Options{Unit: "proofs", Total: b.total}
+	if b.total == 1 {
+		opt.Unit, opt.Total = "stages", len(stages.Names())
+	}
+	limit := int64(b.settings.Budget[alloc.Host.String()])
+	opt.Memory = func() (int64, int64) { return alloc.Default().Live(alloc.Host), limit }
+	return a.meter(opt)
+}
+
+// listener shows the events of a run.
+type listener struct {
+	m      *progress.Meter
+	single bool
+}
+
+// OnEvent is called by the pipeline.
+func (l listener) OnEvent(e pipeline.Event) {
+	switch e.Kind {
+	case pipeline.Begin:
+		l.m.Begin(e.Stage)
+	case pipeline.End:
+		l.m.End(e.Stage)
+		if l.single && e.Err == nil {
+			l.m.Done(1)
+		}
+	case pipeline.Left:
+		switch {
+		case l.single:
+		case e.Err != nil:
+			l.m.Fail()
+		default:
+			l.m.Done(1)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/config"
+)
+
+// The exit codes. They are part of the command's interface: docs/cli.md and
+// the help text list them.
+const (
+	codeOK          = 0
+	codeInternal    = 1
+	codeUsage       = 2
+	codeInput       = 3
+	codeUnsatisfied = 4
+	codeInvalid     = 5
+	codeMemory      = 6
+	codeInterrupted = 130
+)
+
+const exitCodeHelp = `Exit codes:
+  0    done
+  1    an internal error, or a result that could not be written
+  2    wrong usage: a flag, a settings file
+  3    an input file is missing, damaged, or does not belong to the others
+  4    the witness does not satisfy the circuit
+  5    the proof is not valid
+  6    the memory or the budget is too small
+  130  interrupted
+In a batch it is the code of the first item that failed.`
+
+// coded is an error with the exit code it stands for.
+type coded struct {
+	code int
+	err  error
+}
+
+func (e *coded) Error() string { return e.err.Error() }
+func (e *coded) Unwrap() error { return e.err }
+
+// usagef is an error in how the command was called.
+func usagef(format string, args ...any) error {
+	return &coded{codeUsage, fmt.Errorf(format, args...)}
+}
+
+// inputError marks err as the fault of an input file. Errors that have a code
+// of their own, and cancellation, keep theirs.
+func inputError(err error) error {
+	if err == nil || exitCode(err) != codeInternal {
+		return err
+	}
+	return &coded{codeInput, err}
+}
+
+// inputErrorf is inputError of a formatted error.
+func inputErrorf(format string, args ...any) error {
+	return inputError(fmt.Errorf(format, args...))
+}
+
+// exitCode is the code that err ends the command with. Of several reasons in
+// one error the more specific counts: memory and unsatisfied witnesses first,
+// then codes attached by this command.
+func exitCode(err error) int {
+	if err == nil {
+		return codeOK
+	}
+	if code := codeByType(err); code != 0 {
+		return code
+	}
+	var c *coded
+	if errors.As(err, &c) {
+		return c.code
+	}
+	var parse *kong.ParseError
+	var conf *config.Error
+	switch {
+	case errors.As(err, &parse), errors.As(err, &conf):
+		return codeUsage
+	case errors.Is(err, syscall.ENOMEM):
+		return codeMemory
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return codeInterrupted
+	}
+	return codeInternal
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/sniff"
+	"github.com/snarkline/snarkline/formats/gnark"
+)
+
+func inspectGnarkPK(ctx context.Context, f *facts, path string, res sniff.Result) error {
+	key, err := gnark.OpenProvingKey(ctx, path, gnark.KeyOptions{Options: gnark.Options{SkipSubgroup: true}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = key.Close() }()
+	f.add("encoding", "encoding", map[bool]string{true: "raw", false: "compressed"}[res.Raw])
+	addKey(f, key)
+	return nil
+}
+
+func inspectGnarkR1CS(f *facts, path string) error {
+	ccs, err := readGnarkR1CS(path)
+	if err != nil {
+		return err
+	}
+	r, err := gnark.R1CSFromGnark(ccs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f.add("curve", "curve", r.ID.String())
+	f.count("constraints", "constraints", r.NbConstraints())
+	f.count("wires", "wires", r.Wires)
+	f.count("public", "public inputs", r.Public)
+	f.count("secret", "secret inputs", ccs.GetNbSecretVariables())
+	addDomain(f, domainLog(r.NbConstraints()), r.NbConstraints())
+	addMatrix(f, "a", "A", r.A, r.Wires)
+	addMatrix(f, "b", "B", r.B, r.Wires)
+	addMatrix(f, "c", "C", r.C, r.Wires)
+	f.count("commitments", "commitments", len(r.Commitments))
+	return nil
+}
+
+func (c *inspectCmd) inspectGnarkWitness(f *facts, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	var head [2]uint32
+	if err := binary.Read(file, binary.BigEndian, &head); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f.count("public", "public inputs", int(head[0]))
+	f.count("secret", "secret inputs", int(head[1]))
+	if c.Curve == "" {
+		return nil
+	}
+	id, err := parseCurve(c.Curve)
+	if err != nil {
+		return err
+	}
+	if _, err := readGnarkWitness(path, id); err != nil {
+		return err
+	}
+	f.add("curve", "curve", id.String(), id.String()+", as said; every value is below its modulus")
+	return nil
+}

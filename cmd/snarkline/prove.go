@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
+	"github.com/snarkline/snarkline/pipeline"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// proveCmd makes proofs.
+type proveCmd struct {
+	keyFlags `embed:""`
+
+	Witness []string `sep:"none" placeholder:"FILE" help:"Witness (.wtns, or a gnark witness). Several files, a folder of them, or - for a list of paths on standard input make a batch."`
+	Wasm    string   `placeholder:"FILE" help:"circom's witness calculator; takes --input."`
+	Input   []string `sep:"none" placeholder:"FILE" help:"Input of the calculator (.json); a batch as with --witness."`
+	Files   []string `arg:"" optional:"" name:"file" help:"More witnesses, or inputs with --wasm."`
+
+	Proof  string `placeholder:"FILE" help:"Where the proof goes (default: proof.json). For a batch a folder (default: here), or a pattern with {name} or {n}."`
+	Public string `placeholder:"FILE" help:"Where the public inputs go (default: public.json); a batch as with --proof."`
+	Format string `enum:"auto,snarkjs,gnark" default:"auto" placeholder:"auto|snarkjs|gnark" help:"Format of proof and public inputs: auto is that of the key."`
+
+	KeepGoing bool `help:"Go on with the rest of a batch when an item fails."`
+	NoVerify  bool `name:"no-verify" help:"Hand proofs over without having verified them."`
+}
+
+// Help is the longer text of `snarkline prove --help`.
+func (*proveCmd) Help() string {
+	return `One proof:
+
+  snarkline prove --key circuit.zkey --witness w.wtns --proof proof.json --public public.json
+  snarkline prove --key circuit.zkey --wasm circuit.wasm --input input.json
+
+A batch, of files, of a folder, or of paths that another program writes:
+
+  snarkline prove --key circuit.zkey --witness w1.wtns w2.wtns --budget 4GiB
+  snarkline prove --key circuit.zkey --witness witnesses/ --proof proofs/ --public proofs/
+  ls *.wtns | snarkline prove --key circuit.zkey --witness -
+
+Standard output gets the path of each proof as it is made, or, with --json, one
+document at the end. A table of the stages with their memory goes to standard
+error.`
+}
+
+// proveItem is what became of one input, for --json.
+type proveItem struct {
+	Input  string `json:"input"`
+	Proof  string `json:"proof,omitempty"`
+	Public string `json:"public,omitempty"`
+	OK     bool   `json:"ok"`
+	Code   int    `json:"code"`
+	Error  string `json:"error,omitempty"`
+
+	ended bool
+}
+
+// proveResult is the result of the command for --json.
+type proveResult struct {
+	OK       bool         `json:"ok"`
+	Code     int          `json:"code"`
+	Error    string       `json:"error,omitempty"`
+	Proofs   int          `json:"proofs"`
+	Failed   int          `json:"failed"`
+	Verified bool         `json:"verified"`
+	Seconds  float64      `json:"seconds"`
+	Peak     int64        `json:"peak_bytes"`
+	Items    []*proveItem `json:"items"`
+}
+
+// proving is one invocation at work.
+type proving struct {
+	*proveCmd
+	a       *app
+	m       *material
+	sources inputs.Args
+	exts    []string
+	proofs  *inputs.Namer
+	publics *inputs.Namer
+	gnark   bool // gnark's formats go out
+
+	mu    sync.Mutex
+	items []*proveItem
+	first error // of the items that failed
+	lost  error // why the list of inputs ended early
+}
+
+// item is the one that a job's key names.
+func (p *proving) item(key pipeline.Key) *proveItem {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key.Part < 1 || key.Part > len(p.items) {
+		return nil
+	}
+	return p.items[key.Part-1]
+}
+
+// Run makes the proofs.
+func (c *proveCmd) Run(a *app) error {
+	p := &proving{proveCmd: c, a: a}
+	if err := p.arguments(); err != nil {
+		return err
+	}
+	settings, err := a.flags.settings(pipeline.Settings{})
+	if err != nil {
+		return err
+	}
+	total, err := p.sources.Count(p.exts...)
+	if err != nil {
+		return inputError(err)
+	}
+	if p.m, err = a.openKey(&c.keyFlags); err != nil {
+		return err
+	}
+	defer p.m.close()
+	if c.Wasm != "" {
+		if err := p.m.calculator(a.scope("witness"), c.Wasm); err != nil {
+			return inputError(err)
+		}
+	}
+	if p.gnark, err = p.format(); err != nil {
+		return err
+	}
+	prover, err := p.m.prover(c.NoVerify)
+	if err != nil {
+		return err
+	}
+	out, err := a.prove(&batch{
+		prover: prover, settings: settings, jobs: p.jobs, total: total,
+		keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
+	})
+	return p.report(out, err)
+}
+
+// arguments sorts out which files are witnesses and where the results go.
+func (p *proving) arguments() error {
+	switch {
+	case p.Wasm != "" && len(p.Witness) > 0:
+		return usagef("--wasm computes witnesses from --input; it does not go with --witness")
+	case p.Wasm == "" && len(p.Input) > 0:
+		return usagef("--input needs --wasm, the circuit's witness calculator")
+	case p.Wasm != "":
+		p.sources, p.exts = append(append(inputs.Args{}, p.Input...), p.Files...), []string{".json"}
+	default:
+		p.sources, p.exts = append(append(inputs.Args{}, p.Witness...), p.Files...), []string{".wtns", ".wit", ".bin"}
+	}
+	if len(p.sources) == 0 {
+		return usagef("nothing to prove: give --witness, or --wasm and --input")
+	}
+	batch := p.sources.IsBatch()
+	var err error
+	if p.proofs, err = inputs.NewNamer(p.Proof, ".proof.json", "proof.json", batch); err != nil {
+		return usagef("--proof: %w", err)
+	}
+	if p.publics, err = inputs.NewNamer(p.Public, ".public.json", "public.json", batch); err != nil {
+		return usagef("--public: %w", err)
+	}
+	for _, n := range []*inputs.Namer{p.proofs, p.publics} {
+		if dir := n.Dir(); dir != "" && batch {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return fmt.Errorf("make the folder for the results: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// format reports whether gnark's formats go out.
+func (p *proving) format() (bool, error) {
+	gnark := p.Format == "gnark" || p.Format == "auto" && p.m.kind.Gnark()
+	if !gnark && len(p.m.key.Commitments) > 0 {
+		return false, usagef("--format %s: snarkjs's format has no place for the commitments of this circuit", p.Format)
+	}
+	return gnark, nil
+}
+
+// jobs yields a job for each input, as the pipeline asks for them.
+func (p *proving) jobs(yield func(stages.Job) bool) {
+	for in, err := range p.sources.All(p.a.ctx, p.a.stdin, p.exts...) {
+		if err != nil {
+			p.lost = inputError(err)
+			return
+		}
+		item := &proveItem{Input: in.Path}
+		var job deferred
+		if item.Proof, err = p.proofs.Path(in); err == nil {
+			item.Public, err = p.publics.Path(in)
+		}
+		if err != nil {
+			job.fail = usagef("%w", err)
+			item.Proof, item.Public = "", ""
+		}
+		job.item = in
+		p.mu.Lock()
+		p.items = append(p.items, item)
+		p.mu.Unlock()
+		if !yield(stages.Job{Key: pipeline.Key{Job: in.Path, Part: in.Index}, Input: &job}) {
+			return
+		}
+	}
+}
+
+// done writes a proof and its public inputs.
+func (p *proving) done(r *stages.Result) error {
+	item := p.item(r.Key)
+	if item == nil {
+		return fmt.Errorf("a proof of the unknown item %v", r.Key)
+	}
+	var proof, public bytes.Buffer
+	if err := writeProof(&proof, r.Proof, p.gnark); err != nil {
+		return err
+	}
+	if err := writePublic(&public, p.m.key.Curve, r.Public, p.gnark); err != nil {
+		return err
+	}
+	if err := outfile.All(outfile.Content{Path: item.Proof, Data: proof.Bytes()}, outfile.Content{Path: item.Public, Data: public.Bytes()}); err != nil {
+		return err
+	}
+	item.OK, item.ended = true, true
+	if !p.a.flags.JSON {
+		if _, err := fmt.Fprintln(p.a.stdout, item.Proof); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}
+
+// failed records that an input gave no proof, and says so.
+func (p *proving) failed(key pipeline.Key, err error) {
+	item := p.item(key)
+	if item == nil || item.ended {
+		return // the run's own error says it
+	}
+	err = p.m.explain(err)
+	item.ended, item.Code, item.Error = true, exitCode(err), itemText(err)
+	if p.first == nil {
+		p.first = err
+	}
+	p.a.messagef("%s: %s", item.Input, item.Error)
+	if p.a.flags.Debug {
+		p.a.debugError(err)
+	}
+}
+
+// itemText is an item's error without the item's name, which stands before it.
+func itemText(err error) string {
+	stage, ok := err.(*pipeline.StageError) //nolint:errorlint // what wraps it says more
+	if !ok {
+		return errorText(err)
+	}
+	text := errorText(stage.Err)
+	if strings.HasPrefix(text, stage.Stage+": ") {
+		return text
+	}
+	return stage.Stage + ": " + text
+}
+
+// report prints the outcome and gives the error that decides the exit code.
+func (p *proving) report(out *outcome, err error) error {
+	switch {
+	case err != nil && p.a.ctx.Err() != nil:
+		err = context.Cause(p.a.ctx)
+	case p.first != nil:
+		err = &toldError{p.first}
+	case err == nil:
+		err = p.lost
+	}
+	res := proveResult{OK: err == nil, Code: exitCode(err), Verified: !p.NoVerify, Seconds: out.seconds, Items: p.items}
+	if err != nil {
+		res.Error = errorText(err)
+	}
+	for _, item := range p.items {
+		switch {
+		case item.OK:
+			res.Proofs++
+			continue
+		case !item.ended:
+			item.Code, item.Error = codeInterrupted, "not proved: the batch had ended"
+		}
+		item.Proof, item.Public = "", ""
+		res.Failed++
+	}
+	res.Peak = out.peak()
+	if res.Proofs > 0 || p.a.flags.Debug {
+		if e := p.a.showTable(out); e != nil {
+			return e
+		}
+	}
+	if e := p.a.writeReport("prove", out, p.m.describe(), res); e != nil {
+		return e
+	}
+	if p.sources.IsBatch() {
+		p.a.notef("%d proved, %d not, in %.1f s", res.Proofs, res.Failed, out.seconds)
+	}
+	if p.a.flags.JSON {
+		if e := p.a.result(res, nil); e != nil {
+			return e
+		}
+	}
+	return err
+}

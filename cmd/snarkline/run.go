@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+)
+
+// app is what one invocation of the command works with. The result goes to
+// stdout and nothing else does; messages go to stderr.
+type app struct {
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	flags  *globals
+
+	answered bool // a result has been printed
+}
+
+// exitTrap carries the code with which kong wants to leave (after --help).
+type exitTrap int
+
+// run is the command without its process: it parses args, does the work and
+// returns the exit code. Cancelling ctx is what Ctrl-C does.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	var c cli
+	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, flags: &c.globals}
+	defer func() {
+		if r := recover(); r != nil {
+			if trap, ok := r.(exitTrap); ok {
+				code = int(trap)
+				return
+			}
+			// The last line of defence: a script gets a code and a line, not a crash.
+			code = a.fail(fmt.Errorf("internal error: %v", r))
+			if c.Debug {
+				_, _ = stderr.Write(debug.Stack())
+			}
+		}
+	}()
+	parser, err := newParser(&c, stdout, stderr)
+	if err != nil {
+		return a.fail(err)
+	}
+	kctx, err := parser.Parse(args)
+	if err != nil {
+		return a.fail(err)
+	}
+	if err := a.run(kctx); err != nil {
+		return a.fail(err)
+	}
+	return codeOK
+}
+
+// run runs the command that was parsed, within what the global flags ask for.
+func (a *app) run(kctx *kong.Context) error {
+	if n := a.flags.Workers; n != 0 {
+		if n < 0 {
+			return usagef("--workers %d: there must be one at least", n)
+		}
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	}
+	// What is large lies outside Go's heap: a low target costs little there.
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	stop, err := a.measure()
+	if err != nil {
+		return err
+	}
+	err = kctx.Run(a)
+	return errors.Join(err, stop())
+}
+
+// gcPercent is the collector's target.
+const gcPercent = 50
+
+func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("snarkline"),
+		kong.Description(appHelp+"\n\n"+exitCodeHelp),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(exitTrap(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "pipeline", Title: "Pipeline:"},
+			{Key: "output", Title: "Output:"},
+			{Key: "measure", Title: "Measuring:"},
+		}),
+		kong.Vars{"stages": stageNamesHelp()},
+	)
+}
+
+// fail reports err and returns its exit code.
+func (a *app) fail(err error) int {
+	code := exitCode(err)
+	var told *toldError
+	if !errors.As(err, &told) {
+		a.messagef("%s", errorText(err))
+		if code == codeUsage {
+			a.messagef("`snarkline --help` and `snarkline COMMAND --help` say more")
+		}
+		if a.flags.Debug {
+			a.debugError(err)
+		}
+	}
+	if a.flags.JSON && !a.answered {
+		_ = a.result(failure{Code: code, Error: errorText(err)}, nil)
+	}
+	return code
+}
+
+// failure is what stdout says under --json when a command has no other result.
+type failure struct {
+	OK    bool   `json:"ok"`
+	Code  int    `json:"code"`
+	Error string `json:"error"`
+}
+
+// toldError is an error of which the user has read already, item by item.
+type toldError struct{ err error }
+
+func (e *toldError) Error() string { return e.err.Error() }
+func (e *toldError) Unwrap() error { return e.err }
+
+// errorText is err as one user-facing text.
+func errorText(err error) string {
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	return err.Error()
+}
+
+// debugError prints the chain of err, outermost first, with types.
+func (a *app) debugError(err error) {
+	for depth := 0; err != nil; depth++ {
+		_, _ = fmt.Fprintf(a.stderr, "  [%d] %T: %v\n", depth, err, err)
+		if d, ok := err.(interface{ Stack() []byte }); ok {
+			_, _ = a.stderr.Write(d.Stack())
+		}
+		err = errors.Unwrap(err)
+	}
+}
+
+// messagef writes a line for the reader to stderr.
+func (a *app) messagef(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, "snarkline: "+format+"\n", args...)
+}
+
+// notef is messagef unless --quiet.
+func (a *app) notef(format string, args ...any) {
+	if !a.flags.Quiet {
+		a.messagef(format, args...)
+	}
+}
+
+// result prints the command's result: v as JSON under --json, else what text writes.
+func (a *app) result(v any, text func(w io.Writer) error) error {
+	a.answered = true
+	if a.flags.JSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		return nil
+	}
+	if text == nil {
+		return nil
+	}
+	if err := text(a.stdout); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
