@@ -7,8 +7,8 @@ type block struct {
 	slab  *slab     // small blocks only
 	last  *cell     // who used it last, which counts it as pooled
 	rec   *record
-	class int32 // of the pool; −1 for memory that is not pooled
 	index int32 // in the slab
+	class int16 // of the pool; −1 for memory that is not pooled
 	space Space
 }
 
@@ -74,7 +74,7 @@ func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 }
 
 // fresh asks the provider for size bytes, of which n are needed now.
-func (p *pool) fresh(from *Provider, c int32, size, n int64, b *block) error {
+func (p *pool) fresh(from *Provider, c int16, size, n int64, b *block) error {
 	if size >= shardBelow {
 		// The pool must not raise the mark of memory that was really needed:
 		// what is live and what is pooled stay within the peak of live.

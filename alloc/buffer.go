@@ -21,13 +21,14 @@ type Ref interface {
 
 // core is what every Ref is made of.
 type core struct {
-	refs    atomic.Int32
+	extra   atomic.Int32 // references but one, so that a new core has one; −1 once freed
 	flags   Flags
 	space   Space
 	kind    Kind
 	bytes   int64
 	block   block
-	cell    atomic.Pointer[cell] // where it is counted now
+	maker   *cell                // where it was counted first
+	handed  atomic.Pointer[cell] // where it is counted now, once it was handed over
 	res     *Reservation
 	tracker *Tracker
 	rec     *record // debug only
@@ -37,13 +38,13 @@ type core struct {
 // Retain takes another reference. Only the holder of one may call it.
 func (c *core) Retain() {
 	for {
-		n := c.refs.Load()
-		if n <= 0 {
+		n := c.extra.Load()
+		if n < 0 || c.maker == nil {
 			c.throwUse("Retain")
 		}
 		// Not a plain addition: what was freed must never look alive, not even
 		// for a moment in which a second mistake could free it again.
-		if c.refs.CompareAndSwap(n, n+1) {
+		if c.extra.CompareAndSwap(n, n+1) {
 			break
 		}
 	}
@@ -54,16 +55,16 @@ func (c *core) Retain() {
 
 // Release ends one reference. The last one frees the memory, in this goroutine.
 func (c *core) Release() {
-	n := c.refs.Load()
-	for ; ; n = c.refs.Load() {
-		if n <= 0 {
+	n := c.extra.Load()
+	for ; ; n = c.extra.Load() {
+		if n < 0 || c.maker == nil {
 			c.throwDouble()
 		}
-		if c.refs.CompareAndSwap(n, n-1) {
+		if c.extra.CompareAndSwap(n, n-1) {
 			break
 		}
 	}
-	if n > 1 {
+	if n > 0 {
 		if Debug {
 			c.rec.event("released", 1)
 		}
@@ -83,13 +84,24 @@ func (c *core) Bytes() int64 { return c.bytes }
 func (c *core) Space() Space { return c.space }
 
 // Refs is the number of references now; 0 once freed.
-func (c *core) Refs() int { return int(c.refs.Load()) }
+func (c *core) Refs() int { return int(c.extra.Load()) + 1 }
+
+// at is where the memory is counted.
+func (c *core) at() *cell {
+	if h := c.handed.Load(); h != nil {
+		return h
+	}
+	return c.maker
+}
+
+// live reports whether there are references.
+func (c *core) live() bool { return c.extra.Load() >= 0 && c.maker != nil }
 
 // Stage is who the memory is accounted to.
-func (c *core) Stage() Stage { return c.cell.Load().stage }
+func (c *core) Stage() Stage { return c.at().stage }
 
 // Purpose is what the memory is for.
-func (c *core) Purpose() Purpose { return c.cell.Load().purpose }
+func (c *core) Purpose() Purpose { return c.at().purpose }
 
 // Kind is whose memory it is.
 func (c *core) Kind() Kind { return c.kind }
@@ -97,16 +109,17 @@ func (c *core) Kind() Kind { return c.kind }
 // Hand moves the accounting to another stage. The reservation that the memory
 // was drawn from does not change. Only the holder of a reference may call it.
 func (c *core) Hand(stage Stage) {
-	if c.refs.Load() <= 0 {
+	if !c.live() {
 		c.throwUse("Hand")
 	}
-	old := c.cell.Load()
-	if old.stage == stage {
+	first := c.maker
+	if c.at().stage == stage {
 		return
 	}
-	to := c.tracker.cell(old.kind, old.space, stage%maxStages, old.purpose)
-	for !c.cell.CompareAndSwap(old, to) {
-		old = c.cell.Load()
+	to := c.tracker.cell(first.kind, first.space, stage%maxStages, first.purpose)
+	old := c.handed.Swap(to)
+	if old == nil {
+		old = first
 	}
 	old.moveTo(to, c.bytes)
 	if Debug {
@@ -120,7 +133,7 @@ func (c *core) free() {
 	if Debug {
 		c.rec.free(c)
 	}
-	at := c.cell.Load()
+	at := c.at()
 	switch {
 	case c.unmap != nil:
 		c.unmap()
@@ -137,10 +150,8 @@ func (c *core) free() {
 // has been drawn on already.
 func (c *core) start(s *Scope, k Kind, p Purpose, bytes int64) {
 	c.space, c.kind, c.bytes, c.res, c.tracker = s.space, k, bytes, s.res, s.tracker
-	at := s.tracker.cell(k, s.space, s.stage%maxStages, p)
-	c.cell.Store(at)
-	at.add(bytes)
-	c.refs.Store(1)
+	c.maker = s.tracker.cell(k, s.space, s.stage%maxStages, p)
+	c.maker.add(bytes)
 }
 
 // Buffer is a vector of n elements of T outside Go's heap. It begins with one
@@ -205,7 +216,7 @@ func Make[T any](s *Scope, n int, p Purpose, f Flags) (*Buffer[T], error) {
 // Slice is the elements. It is nil for memory that Go cannot address. The slice
 // is good for as long as the caller's reference.
 func (b *Buffer[T]) Slice() []T {
-	if b.refs.Load() <= 0 {
+	if !b.live() {
 		b.throwUse("Slice")
 	}
 	if b.block.Bytes == nil {
@@ -219,7 +230,7 @@ func (b *Buffer[T]) Slice() []T {
 
 // Addr is the address of the memory in its space; 0 if it has no bytes.
 func (b *Buffer[T]) Addr() uintptr {
-	if b.refs.Load() <= 0 {
+	if !b.live() {
 		b.throwUse("Addr")
 	}
 	return b.block.Addr

@@ -103,7 +103,7 @@ func TestReleaseFreesAtOnce(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
-					for range 50 {
+					for range rounds(50) {
 						b, err := Make[byte](scope(tr, "free", Host, nil), size, Scratch, Dirty)
 						if err != nil {
 							t.Error(err)

@@ -110,3 +110,11 @@ func (p *testProvider) inUse() int64 {
 
 // bytesAt looks at memory again after it was freed to a pool.
 func bytesAt(p unsafe.Pointer, n int) []byte { return unsafe.Slice((*byte)(p), n) }
+
+// rounds is n, or less in debug builds, which fill and check every byte.
+func rounds(n int) int {
+	if Debug {
+		return n / 10
+	}
+	return n
+}

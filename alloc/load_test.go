@@ -20,7 +20,7 @@ func TestAllocatorUnderLoad(t *testing.T) {
 	for g := range 4 {
 		makers.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(g), 2))
-			for i := range 1500 {
+			for i := range rounds(1500) {
 				n := rng.IntN(300)
 				switch rng.IntN(10) {
 				case 0:
@@ -41,7 +41,7 @@ func TestAllocatorUnderLoad(t *testing.T) {
 					b.Hand(StageOf("load-handed"))
 				}
 				pass <- x
-				if i%500 == 0 {
+				if i%100 == 0 {
 					tr.TrimPool()
 				}
 			}

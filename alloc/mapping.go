@@ -77,7 +77,7 @@ func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
 
 // Data is the bytes of the view. Writing to them is a fault.
 func (m *Mapping) Data() []byte {
-	if m.refs.Load() <= 0 {
+	if !m.live() {
 		m.throwUse("Data")
 	}
 	return m.data
@@ -89,7 +89,7 @@ func (m *Mapping) Close() error {
 		return nil
 	}
 	m.Release()
-	if m.refs.Load() == 0 {
+	if !m.live() {
 		return m.err
 	}
 	return nil

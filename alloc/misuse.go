@@ -50,7 +50,7 @@ func places(made, freed string) string {
 
 // describe says what c is, for messages.
 func (c *core) describe() string {
-	at := c.cell.Load()
+	at := c.at()
 	if at == nil {
 		return "a reference that was never made"
 	}

@@ -48,7 +48,7 @@ type shard struct {
 
 // classOf is the size class of n bytes and the size of its blocks. Class −1
 // holds what is too large to pool.
-func classOf(n int64) (int32, int64) {
+func classOf(n int64) (int16, int64) {
 	pages := (n + pageSize - 1) >> pageShift
 	// Below 2^classBits pages each number of pages is a class; above, each
 	// octave has 2^classBits classes of equal distance.
@@ -58,13 +58,13 @@ func classOf(n int64) (int32, int64) {
 	if c >= maxClass {
 		return -1, pages << pageShift
 	}
-	return int32(c), steps << (shift + pageShift)
+	return int16(c), steps << (shift + pageShift)
 }
 
 // classFor is the class and the size of the block for n bytes in this pool.
 // What the pool would not keep, and what is in a space without a pool, is not
 // rounded up.
-func (p *pool) classFor(n int64) (int32, int64) {
+func (p *pool) classFor(n int64) (int16, int64) {
 	limit := p.limit.Load()
 	if limit == 0 {
 		return -1, n
@@ -78,7 +78,7 @@ func (p *pool) classFor(n int64) (int32, int64) {
 
 // get moves a block of class c, which holds blocks of the given size, to b. It
 // reports false if there is none.
-func (p *pool) get(c int32, size int64, b *block) bool {
+func (p *pool) get(c int16, size int64, b *block) bool {
 	if c < 0 {
 		return false
 	}
@@ -154,12 +154,12 @@ func (p *pool) unpooled(b *block) {
 
 // evict gives at least need bytes back to the system, if there are as many in
 // classes other than keep. It goes around the classes like a clock's hand.
-func (p *pool) evict(need int64, keep int32) {
+func (p *pool) evict(need int64, keep int16) {
 	for range maxClass {
 		if need <= 0 {
 			return
 		}
-		c := int32(p.hand.Add(1) % maxClass)
+		c := int16(p.hand.Add(1) % maxClass)
 		if c == keep {
 			continue
 		}
@@ -168,7 +168,7 @@ func (p *pool) evict(need int64, keep int32) {
 }
 
 // drain frees blocks of class c until need bytes are gone or none is left.
-func (p *pool) drain(c int32, need int64) (gone int64) {
+func (p *pool) drain(c int16, need int64) (gone int64) {
 	cl := p.classes[c].Load()
 	if cl == nil {
 		return 0
@@ -186,7 +186,7 @@ func (p *pool) drain(c int32, need int64) (gone int64) {
 
 // trim gives memory back until at most keep bytes are pooled.
 func (p *pool) trim(keep int64) (gone int64) {
-	for c := int32(maxClass - 1); c >= 0; c-- {
+	for c := int16(maxClass - 1); c >= 0; c-- {
 		if over := p.total.pooled.Load() - keep; over > 0 {
 			gone += p.drain(c, over)
 		}
