@@ -270,30 +270,3 @@ func TestConvert(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkAdder(b *testing.B) {
-	if !Available() {
-		b.Skip("no AVX-512 IFMA here")
-	}
-	for _, o := range oracles() {
-		g := NewGroup(o.id, o.g)
-		const n = 1 << 12
-		pts := o.random(n)
-		for _, most := range []int{256, 512, 1024, 2048} {
-			b.Run(fmt.Sprintf("%v/%v/%d", o.id, o.g, most), func(b *testing.B) {
-				s := testAdder(g, most, most+1)
-				s.fromPoints, s.pts = true, pts
-				rng := rand.New(rand.NewPCG(1, 2))
-				names := make([]uint32, n)
-				for i, p := range rng.Perm(n) {
-					names[i] = uint32(p << 1)
-				}
-				b.ResetTimer()
-				for i := 0; i < b.N; i++ {
-					s.push(names[(2*i)%n], names[(2*i+1)%n], uint32(i%most))
-				}
-				s.flush()
-			})
-		}
-	}
-}

@@ -187,33 +187,3 @@ func TestMSMErrors(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkMSM(b *testing.B) {
-	if !Available() {
-		b.Skip("no AVX-512 IFMA here")
-	}
-	for _, o := range oracles() {
-		g := NewGroup(o.id, o.g)
-		for _, log := range []int{10, 12, 14, 16} {
-			n := 1 << log
-			pts, s := o.random(n), randomScalars(o.id, n)
-			mont := montgomery(o.id, s)
-			buf := make([]byte, g.MSMScratch(n, 1))
-			out := make([]uint64, g.k.pointBytes()/8)
-			work := make([]curve.Scalar, n)
-			b.Run(fmt.Sprintf("%v/%v/%d/gnark", o.id, o.g, log), func(b *testing.B) {
-				for range b.N {
-					o.msm(pts, mont)
-				}
-			})
-			b.Run(fmt.Sprintf("%v/%v/%d/ifma", o.id, o.g, log), func(b *testing.B) {
-				for range b.N {
-					copy(work, s)
-					if err := g.MSM(context.Background(), pts, nil, work, 1, buf, out); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
-}

@@ -3,7 +3,6 @@ package ifma
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/big"
 	"testing"
 
@@ -175,34 +174,5 @@ func TestNTTErrors(t *testing.T) {
 	f.d.Log = MinNTT - 1
 	if n, err := NewNTT(curve.BN254, f.d, nil); n != nil || err != nil {
 		t.Error("small sizes are refused without an error")
-	}
-}
-
-func BenchmarkNTT(b *testing.B) {
-	if !Available() {
-		b.Skip("no AVX-512 IFMA here")
-	}
-	ctx := context.Background()
-	for _, id := range curve.All() {
-		for _, log := range []int{10, 14, 16, 18, 20} {
-			f := newFFT(id, log)
-			n := newNTT(b, id, f.d)
-			a := randomScalars(id, 1<<log)
-			buf := make([]byte, NTTScratch(log, 1))
-			for _, order := range []Order{Natural, Reversed} {
-				b.Run(fmt.Sprintf("%v/%d/order%d/gnark", id, log, order), func(b *testing.B) {
-					for range b.N {
-						f.forward(a, order, true, 1)
-					}
-				})
-				b.Run(fmt.Sprintf("%v/%d/order%d/ifma", id, log, order), func(b *testing.B) {
-					for range b.N {
-						if err := n.Forward(ctx, a, order, true, 1, buf); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-			}
-		}
 	}
 }
