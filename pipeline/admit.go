@@ -21,7 +21,7 @@ func (r *run) admit(s *station, it *item, job any) error {
 		}
 		it.shape = sh
 	}
-	it.admitted = true
+	it.admitted.Store(true)
 	raise(&r.inFlightPeak, r.inFlight.Add(1))
 	if r.heard {
 		now := r.now()

@@ -118,7 +118,8 @@ func BenchmarkBuffers(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer buf.Release()
-	s := &station{node: &node{}, run: &run{g: New("bench")}, q: newQueue(4)}
+	s := &station{node: &node{}, run: &run{g: New("bench")}, }
+	s.q = newQueue(4, &s.queued)
 	it := &item{run: s.run, part: &component{run: s.run}}
 	it.live.Store(1 << 30)
 	b.ReportAllocs()
@@ -129,9 +130,8 @@ func BenchmarkBuffers(b *testing.B) {
 		h.retain()
 		for range 3 {
 			m := message{item: it, hold: h}
-			s.q.tryPush(m, s)
+			s.q.tryPush(m)
 			m, _, _ = s.q.pop(s.run)
-			s.queued.sub(&m.hold)
 			s.held.add(&m.hold)
 			s.held.sub(&m.hold)
 			s.run.release(s, it, &m.hold)

@@ -154,7 +154,7 @@ func TestCancelCause(t *testing.T) {
 	b := Via(endless, NewStage("b", double), Capacity(3))
 	ToFunc(Join2(a, b), func(context.Context, Key, Pair[int, int]) error { return nil })
 	_, err := runFor(t, g, ctx)
-	if err != cause {
+	if !errors.Is(err, cause) {
 		t.Fatalf("%v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestDeadline(t *testing.T) {
 	g := New("deadline")
 	ch := make(chan int)
 	ToFunc(FromChan(g, ch, nil), func(ctx context.Context, _ Key, _ int) error { return nil })
-	if _, err := runFor(t, g, ctx); err != context.DeadlineExceeded {
+	if _, err := runFor(t, g, ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("%v", err)
 	}
 }

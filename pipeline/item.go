@@ -20,7 +20,7 @@ type item struct {
 	inner  atomic.Pointer[innerContext] // made when somebody asks for Done
 
 	seen     uint64 // sources that have yielded the key; under the component's mu
-	admitted bool
+	admitted atomic.Bool
 
 	mu    sync.Mutex
 	done  uint64 // stages that have finished, by their bits

@@ -17,6 +17,7 @@ type joiner struct {
 	dead   bool
 	peak   int
 	free   []*pending
+	bytes  *meter
 }
 
 // pending is the values of a key that have come.
@@ -25,8 +26,8 @@ type pending struct {
 	msgs [maxJoin]message
 }
 
-func newJoiner(inputs int) *joiner {
-	return &joiner{inputs: inputs, wait: make(map[Key]*pending)}
+func newJoiner(inputs int, bytes *meter) *joiner {
+	return &joiner{inputs: inputs, bytes: bytes, wait: make(map[Key]*pending)}
 }
 
 func (j *joiner) all() uint8 { return 1<<j.inputs - 1 }
@@ -56,7 +57,7 @@ func (s *station) arrive(slot int, m message) {
 	p.have |= bit
 	p.msgs[slot] = m
 	if p.have != j.all() {
-		s.pending.add(&m.hold)
+		j.bytes.add(&m.hold)
 		missing := j.closed &^ p.have
 		j.mu.Unlock()
 		if missing != 0 {
@@ -66,12 +67,12 @@ func (s *station) arrive(slot int, m message) {
 		return
 	}
 	delete(j.wait, it.key)
-	j.mu.Unlock()
 	for i := range j.inputs {
 		if i != slot {
-			s.pending.sub(&p.msgs[i].hold)
+			j.bytes.sub(&p.msgs[i].hold)
 		}
 	}
+	j.mu.Unlock()
 	t := s.tuple(p)
 	j.recycle(p)
 	r.leave(it, j.inputs-1)
@@ -161,7 +162,7 @@ func (j *joiner) kill() (out []message) {
 	defer j.mu.Unlock()
 	j.dead = true
 	for _, p := range j.wait {
-		out = p.messages(out)
+		out = j.takeOut(p, out)
 	}
 	clear(j.wait)
 	return out
@@ -172,15 +173,16 @@ func (j *joiner) remove(it *item) (out []message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if p := j.wait[it.key]; p != nil {
-		out = p.messages(nil)
+		out = j.takeOut(p, nil)
 		delete(j.wait, it.key)
 	}
 	return out
 }
 
-func (p *pending) messages(out []message) []message {
+func (j *joiner) takeOut(p *pending, out []message) []message {
 	for i := range p.msgs {
 		if p.have&(1<<i) != 0 {
+			j.bytes.sub(&p.msgs[i].hold)
 			out = append(out, p.msgs[i])
 		}
 	}

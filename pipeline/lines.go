@@ -158,6 +158,14 @@ func strict(table map[string]any, into any) error {
 			key, _ := splitKey(pe.LastKey)
 			return &keyError{key, fmt.Errorf("key %s: %s", pe.LastKey, pe.Message)}
 		}
+		// Errors of types are texts that name the key, and a line of the text
+		// that was decoded, which nobody has seen.
+		if _, rest, ok := strings.Cut(err.Error(), "(last key \""); ok {
+			if name, why, ok := strings.Cut(rest, "\"): "); ok {
+				key, _ := splitKey(name)
+				return &keyError{key, fmt.Errorf("key %s: %s", name, why)}
+			}
+		}
 		return err
 	}
 	if unknown := md.Undecoded(); len(unknown) > 0 {

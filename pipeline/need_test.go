@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -81,7 +82,6 @@ func TestPlanAgainstWalks(t *testing.T) {
 		ports := []*Port[int]{FromSlice(g, []int{0}, nil)}
 		used := []int{0}
 		n := rapid.IntRange(1, 9).Draw(t, "n")
-		names := []string{}
 		for i := range n {
 			need := Need{Scratch: host(rapid.Int64Range(0, 9).Draw(t, "scratch"))}
 			for k := range rapid.IntRange(0, 2).Draw(t, "parts") {
@@ -91,7 +91,6 @@ func TestPlanAgainstWalks(t *testing.T) {
 				need.Ends = append(need.Ends, fmt.Sprintf("p%d.0", rapid.IntRange(0, i-1).Draw(t, "whom")))
 			}
 			name := fmt.Sprintf("s%d", i)
-			names = append(names, name)
 			a := rapid.IntRange(0, len(ports)-1).Draw(t, "from")
 			used[a]++
 			if rapid.Bool().Draw(t, "join") {
@@ -190,7 +189,8 @@ func TestNeedErrors(t *testing.T) {
 		g := New("need", Budget(alloc.Host, 1))
 		ToFunc(Via(FromSlice(g, count0(1), intKey), WithNeeds(NewStage("s", double), f)), func(context.Context, Key, int) error { return nil })
 		_, err := runFor(t, g, context.Background())
-		if se, ok := err.(*StageError); !ok || se.Stage != "s" || se.Key != intKey(0) {
+		var se *StageError
+		if !errors.As(err, &se) || se.Stage != "s" || se.Key != intKey(0) {
 			t.Errorf("%v", err)
 		}
 	}

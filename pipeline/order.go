@@ -71,6 +71,7 @@ func (o *orderer) skip(seq uint64) (out []message) {
 	}
 	if m, ok := o.early[seq]; ok {
 		delete(o.early, seq)
+		o.st.pending.sub(&m.hold)
 		out = append(out, m)
 	}
 	o.passed[seq] = struct{}{}
@@ -93,6 +94,7 @@ func (o *orderer) kill() (out []message) {
 	defer o.mu.Unlock()
 	o.dead = true
 	for _, m := range o.early {
+		o.st.pending.sub(&m.hold)
 		out = append(out, m)
 	}
 	clear(o.early)
@@ -109,7 +111,6 @@ func (o *orderer) run() {
 		if !ok {
 			break
 		}
-		o.st.pending.sub(&m.hold)
 		o.st.emit(m)
 	}
 	o.st.endOuts()
@@ -124,6 +125,7 @@ func (o *orderer) take() (m message, ok bool) {
 		case o.due():
 			m = o.early[o.next]
 			delete(o.early, o.next)
+			o.st.pending.sub(&m.hold)
 			o.next++
 			o.advance()
 			o.sending = true

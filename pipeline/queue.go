@@ -20,10 +20,11 @@ type queue struct {
 	dead     bool // the run has stopped
 	active   int  // workers there are
 	target   int  // workers there should be
+	bytes    *meter
 }
 
-func newQueue(capacity int) *queue {
-	q := &queue{capacity: capacity}
+func newQueue(capacity int, bytes *meter) *queue {
+	q := &queue{capacity: capacity, bytes: bytes}
 	q.notEmpty.L, q.notFull.L = &q.mu, &q.mu
 	return q
 }
@@ -31,7 +32,7 @@ func newQueue(capacity int) *queue {
 func (q *queue) full() bool { return q.capacity != Unbounded && q.n >= q.capacity }
 
 // tryPush puts m in if there is room, or says that its item is gone.
-func (q *queue) tryPush(m message, s *station) (done, gone bool) {
+func (q *queue) tryPush(m message) (done, gone bool) {
 	q.mu.Lock()
 	if q.dead || m.item.failed.Load() {
 		q.mu.Unlock()
@@ -41,14 +42,14 @@ func (q *queue) tryPush(m message, s *station) (done, gone bool) {
 		q.mu.Unlock()
 		return false, false
 	}
-	q.put(m, s)
+	q.put(m)
 	q.mu.Unlock()
 	return true, false
 }
 
 // push waits for room. It reports false if the item is gone; the caller keeps
 // the message then.
-func (q *queue) push(m message, s *station) bool {
+func (q *queue) push(m message) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -56,14 +57,14 @@ func (q *queue) push(m message, s *station) bool {
 			return false
 		}
 		if !q.full() {
-			q.put(m, s)
+			q.put(m)
 			return true
 		}
 		q.notFull.Wait()
 	}
 }
 
-func (q *queue) put(m message, s *station) {
+func (q *queue) put(m message) {
 	if q.n == len(q.ring) {
 		q.grow()
 	}
@@ -74,8 +75,8 @@ func (q *queue) put(m message, s *station) {
 	q.ring[i] = m
 	q.n++
 	q.peak = max(q.peak, q.n)
-	// Under the lock, so that it is counted before it can be taken out.
-	s.queued.add(&m.hold)
+	// Under the lock, so that the peak is one that there was.
+	q.bytes.add(&m.hold)
 	q.notEmpty.Signal()
 }
 
@@ -116,6 +117,7 @@ func (q *queue) pop(r *run) (m message, waited time.Duration, v verdict) {
 				q.head = 0
 			}
 			q.n--
+			q.bytes.sub(&m.hold)
 			q.notFull.Signal()
 			v = take
 		case q.closed || q.dead:
@@ -176,6 +178,7 @@ func (q *queue) filter(hit func(*message) bool) (out []message) {
 		q.ring[at] = message{}
 		if hit(&m) {
 			out = append(out, m)
+			q.bytes.sub(&m.hold)
 			continue
 		}
 		q.ring[(q.head+kept)%len(q.ring)] = m

@@ -126,9 +126,9 @@ func (r *run) build() {
 		s.scope = alloc.NewScope(s.owner, alloc.Host, nil)
 		switch {
 		case n.kind == kindJoin:
-			s.j = newJoiner(len(n.preds))
+			s.j = newJoiner(len(n.preds), &s.pending)
 		case n.hasQueue():
-			s.q = newQueue(n.capacity)
+			s.q = newQueue(n.capacity, &s.queued)
 			s.q.active, s.q.target = n.workers, n.workers
 		}
 		if n.ordered {
@@ -297,18 +297,17 @@ func (r *run) noteFailure(s *station, it *item, err error) {
 // purge takes what waits of one item, or of all if it is nil, out of a station.
 func (r *run) purge(s *station, it *item) {
 	var out []message
-	var m *meter
 	switch {
 	case s.q != nil && it == nil:
-		out, m = s.q.kill(), &s.queued
+		out = s.q.kill()
 	case s.q != nil:
-		out, m = s.q.remove(it), &s.queued
+		out = s.q.remove(it)
 	case s.j != nil && it == nil:
-		out, m = s.j.kill(), &s.pending
+		out = s.j.kill()
 	case s.j != nil:
-		out, m = s.j.remove(it), &s.pending
+		out = s.j.remove(it)
 	}
-	r.dropAll(s, out, m)
+	r.dropAll(s, out)
 	if s.o == nil {
 		return
 	}
@@ -317,12 +316,11 @@ func (r *run) purge(s *station, it *item) {
 	} else {
 		out = s.o.skip(it.seq)
 	}
-	r.dropAll(s, out, &s.pending)
+	r.dropAll(s, out)
 }
 
-func (r *run) dropAll(s *station, msgs []message, counted *meter) {
+func (r *run) dropAll(s *station, msgs []message) {
 	for _, m := range msgs {
-		counted.sub(&m.hold)
 		r.drop(s, m)
 	}
 }
@@ -368,7 +366,7 @@ func (r *run) leave(it *item, n int) {
 	if len(c.sources) > 1 {
 		// It need not have come by every ordered stage.
 		for _, s := range c.orderers {
-			r.dropAll(s, s.o.skip(it.seq), &s.pending)
+			r.dropAll(s, s.o.skip(it.seq))
 		}
 	}
 	if in := it.inner.Load(); in != nil {
@@ -378,7 +376,7 @@ func (r *run) leave(it *item, n int) {
 	if !failed && !r.stopped.Load() {
 		r.answered.Add(1)
 	}
-	if it.admitted {
+	if it.admitted.Load() {
 		r.inFlight.Add(-1)
 	}
 	if r.heard {

@@ -104,6 +104,14 @@ func (c *Count) UnmarshalTOML(v any) error {
 	return nil
 }
 
+// MarshalTOML is the number, or "unbounded" in quotes.
+func (c Count) MarshalTOML() ([]byte, error) {
+	if c == Unbounded {
+		return []byte(`"unbounded"`), nil
+	}
+	return []byte(c.String()), nil
+}
+
 // MarshalText is the number or "unbounded".
 func (c Count) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 

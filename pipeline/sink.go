@@ -97,7 +97,6 @@ func (s *station) gather() {
 		if v != take {
 			return
 		}
-		s.queued.sub(&m.hold)
 		if m.item.gone() {
 			r.drop(s, m)
 			continue

@@ -142,14 +142,14 @@ func (f *feeder) yield(key Key, v any) bool {
 		r.release(s, &item{key: key}, &h)
 		return false
 	}
-	it, err := s.part.enter(s, key)
+	it, fresh, err := s.part.enter(s, key)
 	if it == nil {
 		// Its key has failed already: it was answered.
 		r.release(s, &item{key: key}, &h)
 		return true
 	}
 	m := message{it, v, h}
-	if err == nil && !it.admitted {
+	if err == nil && fresh {
 		err = r.admit(s, it, v)
 	}
 	if err != nil {
@@ -174,12 +174,12 @@ func (f *feeder) reject(key Key, err error) {
 // enter makes the item of a key, or finds it where another source has yielded
 // the key before. It returns nil for a key that has failed. With an error the
 // item is to fail; the caller holds one message of it in any case.
-func (c *component) enter(s *station, key Key) (*item, error) {
-	it := &item{run: c.run, part: c, key: key, seen: s.turn}
+func (c *component) enter(s *station, key Key) (it *item, fresh bool, err error) {
+	it = &item{run: c.run, part: c, key: key, seen: s.turn}
 	if c.items == nil {
 		it.live.Store(1)
 		it.seq = c.seq.Add(1) - 1
-		return it, nil
+		return it, true, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,18 +188,18 @@ func (c *component) enter(s *station, key Key) (*item, error) {
 		it.live.Store(1)
 		it.seq = c.seq.Add(1) - 1
 		c.items[key] = it
-		return it, nil
+		return it, true, nil
 	}
 	if old.failed.Load() {
 		if old.seen |= s.turn; old.seen == c.all && old.live.Load() < 0 {
 			delete(c.items, key)
 		}
-		return nil, nil
+		return nil, false, nil
 	}
 	old.live.Add(1)
 	if old.seen&s.turn != 0 {
-		return old, &JoinError{Join: c.joins[0].node.name, Key: key, Reason: Duplicate, Input: s.node.name}
+		return old, false, &JoinError{Join: c.joins[0].node.name, Key: key, Reason: Duplicate, Input: s.node.name}
 	}
 	old.seen |= s.turn
-	return old, nil
+	return old, false, nil
 }

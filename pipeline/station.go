@@ -95,14 +95,14 @@ func (s *station) deliver(l outlink, m message) {
 		t.arrive(l.slot, m)
 		return
 	}
-	done, gone := t.q.tryPush(m, t)
+	done, gone := t.q.tryPush(m)
 	if !done && !gone {
 		// While it waits for room, the value is in the hands of its maker. The
 		// references may be gone once it is in the queue.
 		var during meterMark
 		during.enter(&s.held, &m.hold)
 		since := r.now()
-		done = t.q.push(m, t)
+		done = t.q.push(m)
 		waited := r.now() - since
 		during.leave(&s.held)
 		s.waitOut.Add(int64(waited))

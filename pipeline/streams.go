@@ -130,7 +130,6 @@ func (s *station) pour() {
 			if v != take {
 				break
 			}
-			s.queued.sub(&m.hold)
 			if m.item.gone() {
 				r.drop(s, m)
 				continue

@@ -208,6 +208,15 @@ func (l *loader) top(key string, v, into any) {
 // tables decodes an array of tables.
 func tables[D any](l *loader, key string, v any) (out []D) {
 	list, ok := v.([]map[string]any)
+	if inline, is := v.([]any); is {
+		// source = [{name = "a"}]
+		ok = true
+		for _, e := range inline {
+			t, is := e.(map[string]any)
+			ok = ok && is
+			list = append(list, t)
+		}
+	}
 	if !ok {
 		l.fault(key, -1, "", fmt.Errorf("%s is an array of tables: write [[%s]]", key, key))
 		return nil

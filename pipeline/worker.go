@@ -22,7 +22,6 @@ func (s *station) work() {
 		s.addWait(&s.waitIn, WaitedIn, waited)
 		switch v {
 		case take:
-			s.queued.sub(&m.hold)
 			s.process(m)
 			continue
 		case last:
