@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	gnarkgroth16 "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/logger"
+
+	"github.com/snarkline/snarkline/benchmarks/internal/meter"
+	"github.com/snarkline/snarkline/cpu"
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/formats/gnark"
+	"github.com/snarkline/snarkline/formats/native"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// The provers that run in a process of this program.
+const (
+	proverGnark  = "gnark Prove"
+	proverSame   = "snarkline, gnark's key as it is"
+	proverFolded = "snarkline, folded key"
+)
+
+// measure proves once to warm up, then proofs times, and prints the samples.
+// The last proof of each is verified by gnark.
+func measure(ctx context.Context, prover string, s setting, proofs int) error {
+	logger.Disable()
+	prove, err := load(ctx, prover, s)
+	if err != nil {
+		return err
+	}
+	vk := gnarkgroth16.NewVerifyingKey(gnarkID(s.id))
+	if err := read(s, fileGnarkVK, func(r io.Reader) error { _, err := vk.ReadFrom(r); return err }); err != nil {
+		return err
+	}
+	w, err := readWitness(s)
+	if err != nil {
+		return err
+	}
+	public, err := w.Public()
+	if err != nil {
+		return err
+	}
+	var samples []meter.Sample
+	for i := range proofs + 1 {
+		var proof gnarkgroth16.Proof
+		sample, err := meter.Run(func() (err error) {
+			proof, err = prove(w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			samples = append(samples, sample)
+		}
+		if err := gnarkgroth16.Verify(proof, vk, public); err != nil {
+			return fmt.Errorf("gnark refuses the proof of %s: %w", prover, err)
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(samples)
+}
+
+func load(ctx context.Context, prover string, s setting) (func(witness.Witness) (gnarkgroth16.Proof, error), error) {
+	ccs := gnarkgroth16.NewCS(gnarkID(s.id))
+	if err := read(s, fileCircuit, func(r io.Reader) error { _, err := ccs.ReadFrom(r); return err }); err != nil {
+		return nil, err
+	}
+	if prover == proverGnark {
+		pk := gnarkgroth16.NewProvingKey(gnarkID(s.id))
+		if err := read(s, fileGnark, func(r io.Reader) error { _, err := pk.UnsafeReadFrom(r); return err }); err != nil {
+			return nil, err
+		}
+		return func(w witness.Witness) (gnarkgroth16.Proof, error) { return gnarkgroth16.Prove(ccs, pk, w) }, nil
+	}
+	p, err := proverOf(ctx, prover, s, ccs)
+	if err != nil {
+		return nil, err
+	}
+	return func(w witness.Witness) (gnarkgroth16.Proof, error) {
+		proof, err := stages.Prove(ctx, p, w)
+		if err != nil {
+			return nil, err
+		}
+		return groth16.ToGnarkProof(proof)
+	}, nil
+}
+
+// proverOf does not verify inside the measured time, since gnark's Prove does
+// not either; every proof is verified outside of it.
+func proverOf(ctx context.Context, prover string, s setting, ccs constraint.ConstraintSystem) (*stages.Prover, error) {
+	circuit, err := gnark.NewCircuit(ccs)
+	if err != nil {
+		return nil, err
+	}
+	ar, err := cpu.New(s.id)
+	if err != nil {
+		return nil, err
+	}
+	p := &stages.Prover{Circuit: circuit, Arith: ar, NoVerify: true}
+	switch prover {
+	case proverSame:
+		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), gnark.KeyOptions{Circuit: ccs})
+	case proverFolded:
+		var f *native.File
+		if f, err = native.Open(ctx, filepath.Join(s.dir, fileNative), native.Options{SkipPoints: true}); err == nil {
+			p.Key = f.Key
+		}
+	default:
+		err = fmt.Errorf("unknown prover %q", prover)
+	}
+	return p, err
+}
+
+func readWitness(s setting) (witness.Witness, error) {
+	w, err := witness.New(gnarkID(s.id).ScalarField())
+	if err != nil {
+		return nil, err
+	}
+	return w, read(s, fileWitness, func(r io.Reader) error { _, err := w.ReadFrom(r); return err })
+}
+
+func gnarkID(id curve.ID) ecc.ID {
+	if id == curve.BN254 {
+		return ecc.BN254
+	}
+	return ecc.BLS12_381
+}
+
+func read(s setting, name string, body func(io.Reader) error) error {
+	f, err := os.Open(filepath.Join(s.dir, name))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(body(bufio.NewReaderSize(f, 1<<20)), f.Close()); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
