@@ -66,13 +66,21 @@ func backendOf(id curve.ID) (backend, error) {
 	return nil, fmt.Errorf("no arithmetic for %v", id)
 }
 
-// newBase builds the fixed-base table of group g's generator.
-func newBase(ctx context.Context, sc *alloc.Scope, id curve.ID, g curve.Group) (fixedBase, error) {
+// newBase builds the fixed-base table of group g's generator for about n multiples.
+func newBase(ctx context.Context, sc *alloc.Scope, id curve.ID, g curve.Group, n int) (fixedBase, error) {
 	switch id {
 	case curve.BN254:
-		return bn254.Backend{}.NewBase(ctx, sc, g)
+		b, err := bn254.Backend{}.NewBase(ctx, sc, g, n)
+		if err != nil {
+			return nil, err // not b: a nil *Base is no nil fixedBase
+		}
+		return b, nil
 	case curve.BLS12381:
-		return bls12381.Backend{}.NewBase(ctx, sc, g)
+		b, err := bls12381.Backend{}.NewBase(ctx, sc, g, n)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	}
 	return nil, fmt.Errorf("no arithmetic for %v", id)
 }

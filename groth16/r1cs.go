@@ -179,10 +179,10 @@ func (r *R1CS) synthesize(ctx context.Context, sc *alloc.Scope, input any, want 
 		return out, nil
 	}
 	if a.A, err = evaluate(r.A, n); err != nil {
-		return fmt.Errorf("A·w: %w", err)
+		return fmt.Errorf("evaluate A·w: %w", err)
 	}
 	if a.B, err = evaluate(r.B, n); err != nil {
-		return fmt.Errorf("B·w: %w", err)
+		return fmt.Errorf("evaluate B·w: %w", err)
 	}
 	switch {
 	case len(r.C.Rows) == 0 && want.C:
@@ -190,11 +190,11 @@ func (r *R1CS) synthesize(ctx context.Context, sc *alloc.Scope, input any, want 
 			return err
 		}
 		if err := ar.Hadamard(ctx, a.A.Slice(), a.B.Slice(), a.C.Slice()); err != nil {
-			return fmt.Errorf("A·w ∘ B·w: %w", err)
+			return fmt.Errorf("multiply A·w ∘ B·w: %w", err)
 		}
 	case want.C:
 		if a.C, err = evaluate(r.C, n); err != nil {
-			return fmt.Errorf("C·w: %w", err)
+			return fmt.Errorf("evaluate C·w: %w", err)
 		}
 		if r.checked(want) {
 			if err := satisfied(ctx, ar, a, a.C.Slice()[:rows]); err != nil {
@@ -204,7 +204,7 @@ func (r *R1CS) synthesize(ctx context.Context, sc *alloc.Scope, input any, want 
 	case r.checked(want):
 		c, err := evaluate(r.C, rows)
 		if err != nil {
-			return fmt.Errorf("C·w: %w", err)
+			return fmt.Errorf("evaluate C·w: %w", err)
 		}
 		err = satisfied(ctx, ar, a, c.Slice())
 		c.Release()

@@ -32,7 +32,7 @@ type SetupOptions struct {
 type toxic struct {
 	tau, alpha, beta, gamma, delta curve.Scalar
 	gammaInv, deltaInv             curve.Scalar
-	sigma                          curve.Scalar // the last Pedersen key's
+	base, sigma                    curve.Scalar // of the Pedersen keys: G's logarithm, the last σ
 }
 
 // UnsafeSetup makes a proving and a verifying key of r, for development: whoever
@@ -60,17 +60,16 @@ func UnsafeSetup(ctx context.Context, r *R1CS, opts SetupOptions) (*ProvingKey, 
 
 // setup is the state of one UnsafeSetup.
 type setup struct {
-	ctx    context.Context
-	sc     *alloc.Scope
-	f      backend
-	r      *R1CS
-	opts   SetupOptions
-	secret *alloc.Buffer[toxic]
-	w      *toxic
-	d      curve.Domain
-	n      int
-	key    *ProvingKey
-	vk     *VerifyingKey
+	ctx  context.Context
+	sc   *alloc.Scope
+	f    backend
+	r    *R1CS
+	opts SetupOptions
+	w    *toxic
+	d    curve.Domain
+	n    int
+	key  *ProvingKey
+	vk   *VerifyingKey
 
 	base1, base2 fixedBase
 	done         atomic.Int64
@@ -150,10 +149,10 @@ func (s *setup) run() error {
 		return err
 	}
 	var err error
-	if s.base1, err = newBase(s.ctx, s.sc, s.r.ID, curve.InG1); err != nil {
+	if s.base1, err = newBase(s.ctx, s.sc, s.r.ID, curve.InG1, 3*s.r.Wires+s.n); err != nil {
 		return err
 	}
-	if s.base2, err = newBase(s.ctx, s.sc, s.r.ID, curve.InG2); err != nil {
+	if s.base2, err = newBase(s.ctx, s.sc, s.r.ID, curve.InG2, s.r.Wires); err != nil {
 		return err
 	}
 	lag, err := s.lagrange()
@@ -183,19 +182,19 @@ func (s *setup) run() error {
 		s.opts.Progress(0, s.total)
 	}
 	if s.key.A, err = s.query(at[0], curve.InG1); err != nil {
-		return fmt.Errorf("A: %w", err)
+		return fmt.Errorf("points of A: %w", err)
 	}
 	if s.key.B1, err = s.query(at[1], curve.InG1); err != nil {
-		return fmt.Errorf("B in G1: %w", err)
+		return fmt.Errorf("points of B in G1: %w", err)
 	}
 	if s.key.B2, err = s.query(at[1], curve.InG2); err != nil {
-		return fmt.Errorf("B in G2: %w", err)
+		return fmt.Errorf("points of B in G2: %w", err)
 	}
 	if s.key.L, err = s.query(k, curve.InG1); err != nil {
-		return fmt.Errorf("L: %w", err)
+		return fmt.Errorf("points of L: %w", err)
 	}
 	if err := s.quotient(); err != nil {
-		return fmt.Errorf("H: %w", err)
+		return fmt.Errorf("points of H: %w", err)
 	}
 	return nil
 }

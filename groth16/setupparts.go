@@ -85,12 +85,11 @@ func (s *setup) pedersen(k []curve.Scalar) error {
 		return nil
 	}
 	_, g2 := s.f.Generators()
-	x, err := s.f.Random(s.opts.Rand)
-	if err != nil {
+	var err error
+	if s.w.base, err = s.f.Random(s.opts.Rand); err != nil {
 		return err
 	}
-	g := s.f.TimesG2(g2, x) // of which nobody knows the logarithm
-	x = curve.Scalar{}
+	g := s.f.TimesG2(g2, s.w.base) // of which nobody knows the logarithm
 	for i, c := range s.r.Commitments {
 		if s.w.sigma, err = s.f.Random(s.opts.Rand); err != nil {
 			return err

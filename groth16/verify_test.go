@@ -45,12 +45,8 @@ func outside(t testing.TB) (g1 curve.G1, g2 curve.G2, bnG2 curve.G2) {
 			break
 		}
 	}
-	for i, w := range a.X {
-		g1[i] = w
-	}
-	for i, w := range a.Y {
-		g1[6+i] = w
-	}
+	copy(g1[:6], a.X[:])
+	copy(g1[6:], a.Y[:])
 	var b bls.G2Affine
 	y := bls.GeneratePointNotInG2(b.X)
 	b.FromJacobian(&y)

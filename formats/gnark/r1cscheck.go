@@ -243,8 +243,8 @@ func (c *checker) r1c(call []uint32) error {
 		if int64(coeff) >= int64(len(c.sys.coeffs)) || wire >= c.wires {
 			return fmt.Errorf("it names coefficient %d and wire %d", coeff, wire)
 		}
-		switch {
-		case c.solved[wire] == 0:
+		switch c.solved[wire] {
+		case 0:
 			if open || coeff == constraint.CoeffIdZero {
 				return fmt.Errorf("it cannot be solved for wire %d", wire)
 			}
@@ -252,7 +252,7 @@ func (c *checker) r1c(call []uint32) error {
 			if err := c.output(wire); err != nil {
 				return err
 			}
-		case c.solved[wire] == c.level:
+		case c.level:
 			return fmt.Errorf("it needs wire %d, which its own level solves", wire)
 		}
 	}

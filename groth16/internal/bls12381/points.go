@@ -58,13 +58,13 @@ func parallel(ctx context.Context, n, chunk int, fn func(from, to int) error) er
 	return first
 }
 
-// badPoint names a point that is not what it should be.
-type badPoint struct {
+// badPointError names a point that is not what it should be.
+type badPointError struct {
 	index int
 	why   string
 }
 
-func (e *badPoint) Error() string { return fmt.Sprintf("point %d is not %s", e.index, e.why) }
+func (e *badPointError) Error() string { return fmt.Sprintf("point %d is not %s", e.index, e.why) }
 
 // CheckPoints reports the first (of a piece) point of p that is not on the
 // curve or, when asked, not in the subgroup. Infinity passes.
@@ -74,10 +74,10 @@ func (Backend) CheckPoints(ctx context.Context, p curve.Points, subgroup bool) e
 		return parallel(ctx, len(v), checkChunk, func(from, to int) error {
 			for i := from; i < to; i++ {
 				if !reducedG2(&v[i]) {
-					return &badPoint{i, "given by reduced coordinates"}
+					return &badPointError{i, "given by reduced coordinates"}
 				}
 				if !v[i].IsOnCurve() {
-					return &badPoint{i, "on the curve"}
+					return &badPointError{i, "on the curve"}
 				}
 			}
 			if !subgroup || ec.IsInSubGroupBatchG2(v[from:to]) {
@@ -85,7 +85,7 @@ func (Backend) CheckPoints(ctx context.Context, p curve.Points, subgroup bool) e
 			}
 			for i := from; i < to; i++ {
 				if !v[i].IsInSubGroup() {
-					return &badPoint{i, "in the subgroup"}
+					return &badPointError{i, "in the subgroup"}
 				}
 			}
 			return nil
@@ -95,10 +95,10 @@ func (Backend) CheckPoints(ctx context.Context, p curve.Points, subgroup bool) e
 	return parallel(ctx, len(v), checkChunk, func(from, to int) error {
 		for i := from; i < to; i++ {
 			if !reducedG1(&v[i]) {
-				return &badPoint{i, "given by reduced coordinates"}
+				return &badPointError{i, "given by reduced coordinates"}
 			}
 			if !v[i].IsOnCurve() {
-				return &badPoint{i, "on the curve"}
+				return &badPointError{i, "on the curve"}
 			}
 		}
 		if !subgroup || ec.IsInSubGroupBatchG1(v[from:to]) {
@@ -106,7 +106,7 @@ func (Backend) CheckPoints(ctx context.Context, p curve.Points, subgroup bool) e
 		}
 		for i := from; i < to; i++ {
 			if !v[i].IsInSubGroup() {
-				return &badPoint{i, "in the subgroup"}
+				return &badPointError{i, "in the subgroup"}
 			}
 		}
 		return nil

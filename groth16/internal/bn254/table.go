@@ -14,38 +14,44 @@ import (
 	"github.com/snarkline/snarkline/curve"
 )
 
-// Fixed-base multiplication by a table of all digits of all windows: window i
-// holds d·2^(window·i)·base for d = 1 … 2^window − 1, so a multiple costs one
-// mixed addition a window and no doubling.
-const (
-	window   = 10
-	digits   = 1<<window - 1
-	windows  = (fr.Bits + window - 1) / window
-	mulChunk = 1024
-)
+// mulChunk is how many multiples one task computes before it converts them to
+// affine coordinates with one inversion.
+const mulChunk = 1024
 
-// digit is bits [window·i, window·(i+1)) of the plain integer b.
-func digit(b *[4]uint64, i int) uint64 {
-	at := window * i
-	word, off := at/64, at%64
-	d := b[word] >> off
-	if off+window > 64 && word+1 < len(b) {
-		d |= b[word+1] << (64 - off)
-	}
-	return d & digits
-}
-
-// Base is a fixed-base table for multiples of a group's generator.
+// Base is a fixed-base table for multiples of a group's generator: all digits of
+// all windows, window i holding d·2^(window·i)·base for d = 1 … 2^window − 1, so
+// that a multiple costs one mixed addition a window and no doubling.
 type Base struct {
+	window, windows, digits int
+
 	group curve.Group
 	g1    *alloc.Buffer[ec.G1Affine]
 	g2    *alloc.Buffer[ec.G2Affine]
 }
 
-// NewBase builds the table of the generator of group g, drawn from sc.
-func (Backend) NewBase(ctx context.Context, sc *alloc.Scope, g curve.Group) (*Base, error) {
+// digit is bits [window·i, window·(i+1)) of the plain integer s.
+func (b *Base) digit(s *[4]uint64, i int) int {
+	at := b.window * i
+	word, off := at/64, at%64
+	d := s[word] >> off
+	if off+b.window > 64 && word+1 < len(s) {
+		d |= s[word+1] << (64 - off)
+	}
+	return int(d) & b.digits
+}
+
+// NewBase builds the table of the generator of group g, drawn from sc, of the
+// size that suits about n multiples.
+func (Backend) NewBase(ctx context.Context, sc *alloc.Scope, g curve.Group, n int) (*Base, error) {
 	_, _, gen1, gen2 := ec.Generators()
 	b := &Base{group: g}
+	for w, best := 2, 0; w <= 12; w++ {
+		windows := (fr.Bits + w - 1) / w
+		if cost := windows * (1<<w + n); best == 0 || cost < best {
+			best, b.window, b.windows, b.digits = cost, w, windows, 1<<w-1
+		}
+	}
+	windows, digits := b.windows, b.digits
 	var err error
 	if g == curve.InG2 {
 		if b.g2, err = alloc.Make[ec.G2Affine](sc, windows*digits, alloc.Scratch, alloc.Dirty); err != nil {
@@ -57,7 +63,7 @@ func (Backend) NewBase(ctx context.Context, sc *alloc.Scope, g curve.Group) (*Ba
 		p.FromAffine(&gen2)
 		for i := range starts {
 			starts[i].FromJacobian(&p)
-			for range window {
+			for range b.window {
 				p.DoubleAssign()
 			}
 		}
@@ -81,7 +87,7 @@ func (Backend) NewBase(ctx context.Context, sc *alloc.Scope, g curve.Group) (*Ba
 		p.FromAffine(&gen1)
 		for i := range starts {
 			starts[i].FromJacobian(&p)
-			for range window {
+			for range b.window {
 				p.DoubleAssign()
 			}
 		}
@@ -126,9 +132,9 @@ func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points
 			acc := make([]ec.G2Jac, end-from)
 			for i := range acc {
 				bits := s[from+i].Bits()
-				for w := range windows {
-					if d := digit(&bits, w); d != 0 {
-						acc[i].AddMixed(&table[w*digits+int(d)-1])
+				for w := range b.windows {
+					if d := b.digit(&bits, w); d != 0 {
+						acc[i].AddMixed(&table[w*b.digits+d-1])
 					}
 				}
 				clear(bits[:])
@@ -143,9 +149,9 @@ func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points
 		acc := make([]ec.G1Jac, end-from)
 		for i := range acc {
 			bits := s[from+i].Bits()
-			for w := range windows {
-				if d := digit(&bits, w); d != 0 {
-					acc[i].AddMixed(&table[w*digits+int(d)-1])
+			for w := range b.windows {
+				if d := b.digit(&bits, w); d != 0 {
+					acc[i].AddMixed(&table[w*b.digits+d-1])
 				}
 			}
 			clear(bits[:])

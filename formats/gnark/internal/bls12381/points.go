@@ -18,10 +18,6 @@ type Backend struct{}
 // ID is the curve.
 func (Backend) ID() curve.ID { return curve.BLS12381 }
 
-func elements(s []curve.Scalar) []fr.Element {
-	return unsafe.Slice((*fr.Element)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
-}
-
 func scalars(v []fr.Element) []curve.Scalar {
 	return unsafe.Slice((*curve.Scalar)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }
