@@ -121,16 +121,25 @@ func inField(name, field string, err error) error {
 }
 
 // number is an integer in any of the ways that snarkjs reads one: a string of
-// decimal or 0x-digits, or a JSON number. Only its length is checked.
-type number struct{ big.Int }
+// decimal or 0x-digits, or a JSON number. What does not read as one is found
+// when it is asked for, where its place is known.
+type number struct {
+	v   big.Int
+	err error
+}
 
 // maxDigits is above what a field element can have in any of the spellings.
 const maxDigits = 256
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *number) UnmarshalJSON(b []byte) error {
+	n.err = n.parse(b)
+	return nil
+}
+
+func (n *number) parse(b []byte) error {
 	s := string(b)
-	if len(s) > maxDigits+2 {
+	if len(s) > maxDigits {
 		return fmt.Errorf("a number of %d characters", len(s))
 	}
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
@@ -145,8 +154,18 @@ func (n *number) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("%s is not a number", b)
 		}
 	}
-	if _, ok := n.SetString(digits, base); !ok {
+	if _, ok := n.v.SetString(digits, base); !ok {
 		return fmt.Errorf("%s is not a number", b)
+	}
+	return nil
+}
+
+// firstError is the first of the numbers' errors.
+func firstError(v []number) error {
+	for i := range v {
+		if v[i].err != nil {
+			return v[i].err
+		}
 	}
 	return nil
 }
@@ -179,9 +198,12 @@ func point(id curve.ID, v []number) (curve.G1, error) {
 	if len(v) != 2 && len(v) != 3 {
 		return curve.G1{}, fmt.Errorf("%d coordinates, not 3", len(v))
 	}
-	x, y := &v[0].Int, &v[1].Int
+	if err := firstError(v); err != nil {
+		return curve.G1{}, err
+	}
+	x, y := &v[0].v, &v[1].v
 	if len(v) == 3 {
-		switch z := &v[2].Int; {
+		switch z := &v[2].v; {
 		case z.Sign() == 0:
 			if x.Sign() != 0 || y.Cmp(big.NewInt(1)) != 0 {
 				return curve.G1{}, errors.New("the point at infinity is written 0, 1, 0")
@@ -206,9 +228,12 @@ func point2(id curve.ID, v [][]number) (curve.G2, error) {
 		if len(c) != 2 {
 			return curve.G2{}, fmt.Errorf("a coordinate of %d parts, not 2", len(c))
 		}
+		if err := firstError(c); err != nil {
+			return curve.G2{}, err
+		}
 	}
-	c := [4]*big.Int{&v[0][0].Int, &v[0][1].Int, &v[1][0].Int, &v[1][1].Int}
-	is := func(v []number, n int64) bool { return v[0].Cmp(big.NewInt(n)) == 0 && v[1].Sign() == 0 }
+	c := [4]*big.Int{&v[0][0].v, &v[0][1].v, &v[1][0].v, &v[1][1].v}
+	is := func(v []number, n int64) bool { return v[0].v.Cmp(big.NewInt(n)) == 0 && v[1].v.Sign() == 0 }
 	if len(v) == 3 {
 		switch {
 		case is(v[2], 0):

@@ -86,10 +86,14 @@ func ReadPublic(name string, r io.Reader, id curve.ID) ([]curve.Scalar, error) {
 	modulus := id.ScalarModulus()
 	out := make([]curve.Scalar, len(values))
 	for i := range values {
-		if values[i].Cmp(modulus) >= 0 {
-			return nil, inField(name, fmt.Sprintf("[%d]", i), ErrValue)
+		err := values[i].err
+		if err == nil && values[i].v.Cmp(modulus) >= 0 {
+			err = ErrValue
 		}
-		out[i] = f.FromBig(&values[i].Int)
+		if err != nil {
+			return nil, inField(name, fmt.Sprintf("[%d]", i), err)
+		}
+		out[i] = f.FromBig(&values[i].v)
 	}
 	return out, nil
 }

@@ -74,10 +74,21 @@ func NewCalculator(ctx context.Context, name string, code []byte, o CalculatorOp
 		config = config.WithMemoryLimitPages(uint32(max(pages, 1)))
 	}
 	c := &Calculator{name: name, options: o, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
-	if err := c.open(ctx, code); err != nil {
+	if err := c.guard(func() error { return c.open(ctx, code) }); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// guard runs f, and makes an error of a panic: the code is a stranger's, and
+// a fault in the machine that runs it must not end the process.
+func (c *Calculator) guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = c.fail(fmt.Errorf("the WebAssembly machine failed: %v", r))
+		}
+	}()
+	return f()
 }
 
 func (c *Calculator) fail(err error) error {

@@ -59,18 +59,20 @@ func (w *CalculatedWitness) Fill(ctx context.Context, dst []curve.Scalar) error 
 	if len(dst) != c.wires {
 		return fmt.Errorf("%s: a witness of %d wires does not fill %d places", c.name, c.wires, len(dst))
 	}
-	in, err := c.instantiate(ctx)
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	if _, err := in.call("init", 0); err != nil {
-		return err
-	}
-	if err := in.set(w.inputs); err != nil {
-		return err
-	}
-	return in.witness(dst)
+	return c.guard(func() error {
+		in, err := c.instantiate(ctx)
+		if err != nil {
+			return err
+		}
+		defer in.close()
+		if _, err := in.call("init", 0); err != nil {
+			return err
+		}
+		if err := in.set(w.inputs); err != nil {
+			return err
+		}
+		return in.witness(dst)
+	})
 }
 
 // set sets all inputs; the module computes when it has the last one.
@@ -146,11 +148,11 @@ func (in *instance) setAll(names []string, inputs Inputs) error {
 	return nil
 }
 
-// sizeError compares the number of values with the size of a signal, which is
-// negative if there is no such signal.
+// sizeError compares the number of values with the size of a signal. That is
+// negative or 0 if there is no such signal; an empty array has size 0 too.
 func sizeError(want int32, got int) error {
 	switch {
-	case want < 0:
+	case want < 0, want == 0 && got > 0:
 		return errors.New(codes[codeUnknownSignal])
 	case got < int(want):
 		return fmt.Errorf("%d values are too few, the signal has %d", got, want)

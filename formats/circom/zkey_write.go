@@ -201,3 +201,8 @@ func exportable(key *groth16.ProvingKey, vk *groth16.VerifyingKey, r *groth16.R1
 	}
 	return nil
 }
+
+// SnarkjsDomain is the domain of 2^log points, with its coset, that snarkjs'
+// keys are over. A set-up that is given it makes keys that WriteZkey need not
+// renumber.
+func SnarkjsDomain(id curve.ID, log int) (curve.Domain, error) { return arith.SnarkjsDomain(id, log) }
