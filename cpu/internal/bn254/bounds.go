@@ -3,6 +3,8 @@
 package bn254
 
 import (
+	"math/bits"
+
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cpu/internal/window"
 	"github.com/snarkline/snarkline/curve"
@@ -14,8 +16,8 @@ func (e *Engine) QuotientScratch(n int, _ curve.Basis, _ bool) alloc.Amount {
 	if n <= 0 {
 		return alloc.Amount{}
 	}
-	_, size := e.quotientLayout(n)
-	return alloc.HostBytes(curve.ScalarBytes * int64(size))
+	n = 1 << bits.Len(uint(n-1))
+	return alloc.HostBytes(curve.ScalarBytes * int64(e.quotientLen(n)))
 }
 
 // MSMScratch bounds what MSMG1 or MSMG2 of n terms draws, and SumG1 of n points.

@@ -4,7 +4,6 @@ package bn254
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -351,37 +350,5 @@ func TestMSMG1Cancelled(t *testing.T) {
 	}
 	if stopped < 5 {
 		t.Errorf("stopped %d times", stopped)
-	}
-}
-
-func BenchmarkMSMG1(b *testing.B) {
-	rng := newRand(b)
-	for _, log := range []int{12, 14, 16, 18} {
-		if bytesG1 > 100 && log > 16 {
-			continue
-		}
-		n := 1 << log
-		pts := pointsG1(rng, n, false)
-		q := queryG1(pts)
-		for _, kind := range []string{"random", "bits", "equal"} {
-			w := scalarsG1(rng, n, kind)
-			for name, e := range map[string]*Engine{"own": engineG1(2), "vectors": engineG1(12)} {
-				b.Run(fmt.Sprintf("%d/%s/%s", log, kind, name), func(b *testing.B) {
-					for b.Loop() {
-						if _, err := e.MSMG1(context.Background(), nil, q, w, nil); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-			}
-			b.Run(fmt.Sprintf("%d/%s/gnark", log, kind), func(b *testing.B) {
-				var p pointG1
-				for b.Loop() {
-					if _, err := p.MultiExp(pts, elements(w), ecc.MultiExpConfig{}); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
 	}
 }

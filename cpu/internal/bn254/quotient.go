@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/bits"
+	"unsafe"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu/internal/ifma"
 	"github.com/snarkline/snarkline/cpu/internal/par"
 	"github.com/snarkline/snarkline/curve"
 )
@@ -19,11 +22,22 @@ import (
 // shiftLen is how many powers of the shift a worker keeps at a time.
 const shiftLen = 1024
 
-// quotientLayout is the number of workers and of scratch elements of a
-// quotient on a domain of n.
-func (e *Engine) quotientLayout(n int) (workers, size int) {
-	workers = max(1, min(e.Workers, n/4096))
-	return workers, max(n/2, 1) + min(n, shiftLen) + workers*min(3*n, bufLen)
+// quotientWorkers is how many workers share a quotient on a domain of n.
+func (e *Engine) quotientWorkers(n int) int { return max(1, min(e.Workers, n/4096)) }
+
+// quotientLen is how many elements of scratch a quotient on a domain of n takes.
+func (e *Engine) quotientLen(n int) int {
+	workers := e.quotientWorkers(n)
+	if log := bits.TrailingZeros(uint(n)); e.vectorNTT(log) {
+		bytes := ifma.NTTBytes(log) + ifma.NTTScratch(log, workers)
+		return (bytes + curve.ScalarBytes - 1) / curve.ScalarBytes
+	}
+	return max(n/2, 1) + min(n, shiftLen) + workers*min(3*n, bufLen)
+}
+
+// vectorNTT says whether the vector kernels do transforms of 2^log.
+func (e *Engine) vectorNTT(log int) bool {
+	return e.VecG1 != nil && log >= ifma.MinNTT && log <= ifma.MaxNTT
 }
 
 // Quotient computes h from the evaluations a, b, c on d. For a coset key that
@@ -52,78 +66,112 @@ func (e *Engine) quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		return err
 	}
 	defer end()
-	workers, size := e.quotientLayout(q.n)
-	buf, err := alloc.Make[fr.Element](sc, size, alloc.Scratch, alloc.Secret|alloc.Dirty)
+	q.workers = e.quotientWorkers(q.n)
+	ts, release, err := e.transforms(sc, q)
 	if err != nil {
 		return err
 	}
-	defer buf.Release()
-	q.lay(buf.Slice(), d.Log, workers)
+	defer release()
 
-	x, y, z := elements(a), elements(b), elements(c)
-	vectors := []fr.Vector{x, y}
-	if c != nil {
-		vectors = append(vectors, z)
-	}
-	q.build(q.rootInv)
-	for _, v := range vectors {
-		if err := q.scatter(ctx, v); err != nil {
+	monomial := basis == curve.Monomial
+	if c != nil && monomial {
+		if err := ts.coefficients(ctx, c, false); err != nil {
 			return err
 		}
 	}
-	if basis == curve.Monomial {
-		vectors = vectors[:2]
+	vectors := [][]curve.Scalar{a, b}
+	if c != nil && !monomial {
+		vectors = append(vectors, c)
 	}
-	if err := q.shiftBy(ctx, q.shift, q.nInv, vectors...); err != nil {
+	if err := ts.toCoset(ctx, vectors...); err != nil {
 		return err
 	}
-	q.build(q.root)
-	for _, v := range vectors {
-		if err := q.collect(ctx, v); err != nil {
-			return err
-		}
-	}
-	minus := z
-	if basis == curve.Monomial {
-		minus = nil
-	}
-	err = par.Blocks(ctx, workers, q.n, blockLen, func(_, from, to int) error {
+	x, y, z := elements(a), elements(b), elements(c)
+	err = par.Blocks(ctx, q.workers, q.n, blockLen, func(_, from, to int) error {
 		v := x[from:to]
 		v.Mul(v, y[from:to])
-		if minus != nil {
-			v.Sub(v, minus[from:to])
+		if c != nil && !monomial {
+			v.Sub(v, z[from:to])
 		}
 		return nil
 	})
-	if err != nil || basis == curve.Coset {
+	if err != nil || !monomial {
 		return err
 	}
-
-	q.build(q.rootInv)
-	if err := q.scatter(ctx, x); err != nil {
+	if err := ts.coefficients(ctx, a, true); err != nil {
 		return err
 	}
-	// 1/n and 1/(gⁿ − 1) go with the powers of 1/g
-	var scale fr.Element
-	scale.Mul(&q.nInv, &q.vanishInv)
-	if err := q.shiftBy(ctx, q.shiftInv, scale, x); err != nil {
-		return err
-	}
-	if z == nil {
-		return nil
-	}
-	return par.Blocks(ctx, workers, q.n, blockLen, func(_, from, to int) error {
-		v, w := x[from:to], z[from:to]
-		w.ScalarMul(w, &scale)
-		v.Sub(v, w)
+	return par.Blocks(ctx, q.workers, q.n, blockLen, func(_, from, to int) error {
+		v := x[from:to]
+		if c != nil {
+			v.Sub(v, z[from:to])
+		}
+		v.ScalarMul(v, &q.vanishInv)
 		return nil
 	})
+}
+
+// transforms are the transforms that a quotient is made of.
+type transforms interface {
+	// toCoset takes values on the domain to values on the coset.
+	toCoset(ctx context.Context, vectors ...[]curve.Scalar) error
+	// coefficients takes values on the domain, or its coset, to coefficients
+	// in bit-reversed order.
+	coefficients(ctx context.Context, v []curve.Scalar, coset bool) error
+}
+
+// transforms draws the scratch of the transforms for q.
+func (e *Engine) transforms(sc *alloc.Scope, q *quotient) (transforms, func(), error) {
+	buf, err := alloc.Make[fr.Element](sc, e.quotientLen(q.n), alloc.Scratch, alloc.Secret|alloc.Dirty)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !e.vectorNTT(q.domain.Log) {
+		q.lay(buf.Slice(), q.domain.Log)
+		return q, buf.Release, nil
+	}
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf.Slice()))), buf.Len()*curve.ScalarBytes)
+	tables := ifma.NTTBytes(q.domain.Log)
+	ntt, err := ifma.NewNTT(id, q.domain, mem[:tables:tables])
+	if err == nil && ntt == nil {
+		err = fmt.Errorf("no vector kernels for a domain of 2^%d", q.domain.Log)
+	}
+	if err != nil {
+		buf.Release()
+		return nil, nil, err
+	}
+	return &vectorNTT{ntt, q.workers, mem[tables:]}, buf.Release, nil
+}
+
+// vectorNTT has the vector kernels do the transforms.
+type vectorNTT struct {
+	ntt     *ifma.NTT
+	workers int
+	scratch []byte
+}
+
+func (t *vectorNTT) toCoset(ctx context.Context, vectors ...[]curve.Scalar) error {
+	for _, v := range vectors {
+		if err := t.ntt.Inverse(ctx, v, ifma.Natural, false, t.workers, t.scratch); err != nil {
+			return err
+		}
+		if err := t.ntt.Forward(ctx, v, ifma.Reversed, true, t.workers, t.scratch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *vectorNTT) coefficients(ctx context.Context, v []curve.Scalar, coset bool) error {
+	return t.ntt.Inverse(ctx, v, ifma.Natural, coset, t.workers, t.scratch)
 }
 
 // quotient is the constants and the scratch of one call.
 type quotient struct {
 	transform
+	domain          curve.Domain
 	n               int
+	built           fr.Element // the root that the table is for
 	root, rootInv   fr.Element
 	shift, shiftInv fr.Element
 	nInv            fr.Element
@@ -135,7 +183,7 @@ func newQuotient(d curve.Domain, basis curve.Basis) (*quotient, error) {
 	if d.Log < 0 || d.Log > id.TwoAdicity() {
 		return nil, fmt.Errorf("no domain of 2^%d on %v", d.Log, id)
 	}
-	q := &quotient{n: d.Size(), root: fr.Element(d.Generator), shift: fr.Element(d.Shift)}
+	q := &quotient{domain: d, n: d.Size(), root: fr.Element(d.Generator), shift: fr.Element(d.Shift)}
 	order := q.root
 	for range d.Log - 1 {
 		order.Square(&order)
@@ -168,21 +216,67 @@ func newQuotient(d curve.Domain, basis curve.Basis) (*quotient, error) {
 		return nil, fmt.Errorf("%v", basis)
 	}
 	q.shiftInv.Inverse(&q.shift)
+	q.domain.Shift = curve.Scalar(q.shift)
 	return q, nil
 }
 
-// lay cuts the scratch.
-func (q *quotient) lay(buf fr.Vector, log, workers int) {
+// lay cuts the scratch of the transforms in this package.
+func (q *quotient) lay(buf fr.Vector, log int) {
 	cut := func(n int) fr.Vector {
 		v := buf[:n:n]
 		buf = buf[n:]
 		return v
 	}
-	q.transform = transform{log: log, workers: workers, table: cut(max(q.n/2, 1)), buf: make([]fr.Vector, workers)}
+	q.log, q.table, q.buf = log, cut(max(q.n/2, 1)), make([]fr.Vector, q.workers)
 	q.low = cut(min(q.n, shiftLen))
 	for i := range q.buf {
 		q.buf[i] = cut(min(3*q.n, bufLen))
 	}
+}
+
+// use makes the table that of root.
+func (q *quotient) use(root fr.Element) {
+	if q.built != root {
+		q.build(root)
+		q.built = root
+	}
+}
+
+func (q *quotient) toCoset(ctx context.Context, vectors ...[]curve.Scalar) error {
+	vs := make([]fr.Vector, len(vectors))
+	q.use(q.rootInv)
+	for i, v := range vectors {
+		vs[i] = elements(v)
+		if err := q.scatter(ctx, vs[i]); err != nil {
+			return err
+		}
+	}
+	if err := q.shiftBy(ctx, q.shift, q.nInv, vs...); err != nil {
+		return err
+	}
+	q.use(q.root)
+	for _, v := range vs {
+		if err := q.collect(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *quotient) coefficients(ctx context.Context, v []curve.Scalar, coset bool) error {
+	q.use(q.rootInv)
+	x := elements(v)
+	if err := q.scatter(ctx, x); err != nil {
+		return err
+	}
+	if coset {
+		return q.shiftBy(ctx, q.shiftInv, q.nInv, x)
+	}
+	return par.Blocks(ctx, q.workers, q.n, blockLen, func(_, from, to int) error {
+		y := x[from:to]
+		y.ScalarMul(y, &q.nInv)
+		return nil
+	})
 }
 
 // shiftBy multiplies the coefficient of X^i in each of the vectors, which are
