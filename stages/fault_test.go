@@ -69,7 +69,7 @@ func TestOutOfMemory(t *testing.T) {
 // is none.
 func TestWrongSum(t *testing.T) {
 	for _, id := range curve.All() {
-		p, toy := newProver(t, id, 256, 200, folded)
+		p, toy := newProver(t, id, 64, 40, folded)
 		for _, o := range ops {
 			if o.op == "Evaluate" || o.op == "Classify" {
 				continue

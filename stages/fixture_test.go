@@ -154,7 +154,7 @@ var folded = groth16.SetupOptions{Basis: curve.Coset, Folded: true}
 // small is a prover that is as quick as can be.
 func small(t testing.TB) (*stages.Prover, *toy) {
 	t.Helper()
-	return newProver(t, curve.BN254, 250, 150, folded)
+	return newProver(t, curve.BN254, 64, 40, folded)
 }
 
 // jobs are n jobs of a toy.

@@ -26,9 +26,9 @@ func TestProofs(t *testing.T) {
 			"coset":        {Basis: curve.Coset},
 			"monomial":     {Basis: curve.Monomial},
 		} {
-			for _, bits := range []int{0, 200} {
+			for _, bits := range []int{0, 50} {
 				t.Run(fmt.Sprintf("%v/%s/%d bits", id, name, bits), func(t *testing.T) {
-					p, toy := newProver(t, id, 256, bits, o)
+					p, toy := newProver(t, id, 64, bits, o)
 					leakFree(t)
 					var first *groth16.Proof
 					for _, ones := range []float64{-1, 0, 2} {
@@ -167,7 +167,7 @@ func TestWrongWitness(t *testing.T) {
 
 func TestProverCheck(t *testing.T) {
 	p, _ := small(t)
-	other, _ := newProver(t, curve.BLS12381, 256, 200, folded)
+	other, _ := newProver(t, curve.BLS12381, 64, 40, folded)
 	for name, spoil := range map[string]func(q *stages.Prover){
 		"no key":        func(q *stages.Prover) { q.Key = nil },
 		"no circuit":    func(q *stages.Prover) { q.Circuit = nil },
