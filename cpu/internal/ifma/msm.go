@@ -114,13 +114,13 @@ func (m *msm) run(ctx context.Context, s *scratch) error {
 	for i := range w {
 		w[i] = m.newWorker(ctx, s)
 	}
-	if err := m.parallel(func(i int) error {
+	if err := parallel(m.workers, func(i int) error {
 		return m.prepare(ctx, m.n*i/m.workers, m.n*(i+1)/m.workers)
 	}); err != nil {
 		return err
 	}
 	var next atomic.Int64
-	return m.parallel(func(i int) error {
+	return parallel(m.workers, func(i int) error {
 		for {
 			t := int(next.Add(1)) - 1
 			if t >= m.parts*m.windows {
@@ -134,11 +134,11 @@ func (m *msm) run(ctx context.Context, s *scratch) error {
 	})
 }
 
-// parallel runs f on every worker and returns the first error.
-func (m *msm) parallel(f func(i int) error) error {
-	errs := make([]error, m.workers)
+// parallel runs f for 0 ≤ i < n side by side and returns the errors.
+func parallel(n int, f func(i int) error) error {
+	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i := 1; i < m.workers; i++ {
+	for i := 1; i < n; i++ {
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	errs[0] = f(0)
@@ -155,7 +155,7 @@ func (m *msm) prepare(ctx context.Context, from, to int) error {
 				return err
 			}
 		}
-		if m.isInfinite(j) {
+		if m.infinite(m.points, m.pick, j) {
 			m.scalars[j] = curve.Scalar{}
 		}
 		m.scalars[j] = m.shifted(m.scalars[j])
@@ -164,26 +164,6 @@ func (m *msm) prepare(ctx context.Context, from, to int) error {
 		}
 	}
 	return nil
-}
-
-// isInfinite reports whether the point of scalar j is all zero.
-func (m *msm) isInfinite(j int) bool {
-	if m.pick != nil {
-		j = int(m.pick[j])
-	}
-	size := m.k.pointBytes()
-	return allZero(m.points[j*size : j*size+size])
-}
-
-// allZero looks at the last word first: it is the top of y, or of one of its
-// coefficients, and hardly ever zero.
-func allZero(p []byte) bool {
-	for i := len(p) - 1; i >= 0; i-- {
-		if p[i] != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // cut is bits b … b+n−1 of s.

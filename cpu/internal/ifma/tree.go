@@ -31,7 +31,9 @@ type summer struct {
 
 	bump  uint32 // first of chunk rows for the inner nodes of trees
 	parts uint32 // first of chunk + chunk/pieces rows for partial sums
-	ctx   context.Context
+
+	partial int // partial sums of a long sum so far
+	ctx     context.Context
 }
 
 // summerRows is the number of rows a summer takes for itself.
@@ -160,34 +162,44 @@ func (s *summer) collect(names []uint32, dst uint32, points bool) error {
 	return nil
 }
 
-// long sums any number of points to row dst; nothing may be collected. A long
-// segment is cut in pieces that are summed side by side, so that batches stay
-// full, and so are their sums.
+// long sums any number of points to row dst; nothing may be collected.
 func (s *summer) long(names []uint32, dst uint32) error {
-	n := 0 // partial sums so far
+	s.partial = 0
+	if err := s.feed(names); err != nil {
+		return err
+	}
+	return s.finishLong(dst)
+}
+
+// feed adds points to a long sum, which begins with partial = 0 and ends with
+// finishLong. The points are cut in pieces that are summed side by side, so that
+// batches stay full, and so are the partial sums.
+func (s *summer) feed(names []uint32) error {
 	for len(names) > 0 {
 		m := min(len(names), pieces)
-		if err := s.collect(names[:m], s.parts+uint32(n), true); err != nil {
+		if err := s.collect(names[:m], s.parts+uint32(s.partial), true); err != nil {
 			return err
 		}
 		names = names[m:]
-		if n++; n == chunk {
+		if s.partial++; s.partial == chunk {
 			s.tree(true)
-			if n = s.shrink(n); len(names) == 0 {
-				break
-			}
+			s.shrink()
 		}
 	}
+	return nil
+}
+
+// finishLong writes a long sum to row dst.
+func (s *summer) finishLong(dst uint32) error {
 	s.tree(true)
-	for n > pieces {
+	for s.partial > pieces {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		n = s.shrink(n)
+		s.shrink()
 	}
-	s.gather(0, n)
-	s.segs[0] = segment{0, int32(s.used), dst}
-	s.ns = 1
+	s.gather(0, s.partial)
+	s.segs[0], s.ns = segment{0, int32(s.used), dst}, 1
 	s.tree(false)
 	return nil
 }
@@ -202,12 +214,12 @@ func (s *summer) gather(from, to int) {
 	}
 }
 
-// shrink sums the n ≤ chunk partial sums in pieces and returns how many are left.
-func (s *summer) shrink(n int) int {
+// shrink sums the partial sums in pieces.
+func (s *summer) shrink() {
 	m := 0
-	for i := 0; i < n; i += pieces {
+	for i := 0; i < s.partial; i += pieces {
 		start := s.used
-		s.gather(i, min(i+pieces, n))
+		s.gather(i, min(i+pieces, s.partial))
 		s.segs[m] = segment{int32(start), int32(s.used - start), s.parts + chunk + uint32(m)}
 		m++
 	}
@@ -216,5 +228,5 @@ func (s *summer) shrink(n int) int {
 	for i := range m {
 		copy(s.row(s.parts+uint32(i)), s.row(s.parts+chunk+uint32(i)))
 	}
-	return m
+	s.partial = m
 }
