@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 )
@@ -55,64 +56,68 @@ func (r *run) reserve(it *item, need alloc.Amount) error {
 // keeper counts the buffers that Collect keeps: they stay charged to the budget
 // until the run has ended, so an item that does not fit beside them never will.
 type keeper struct {
-	mu      sync.Mutex
-	refs    map[alloc.Ref]int
-	held    alloc.Amount
-	waiting map[*keptWait]struct{}
+	mu   sync.Mutex
+	refs map[alloc.Ref]struct{}
+	held alloc.Amount
 }
 
-type keptWait struct {
-	need   alloc.Amount
-	cancel context.CancelCauseFunc
-	key    Key
-}
+// keptCheck is how often an item that waits is looked at.
+const keptCheck = 10 * time.Millisecond
 
 // wait reserves, unless what is collected leaves no room for good.
 func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, error) {
+	if !r.collects {
+		return r.budget.Reserve(r.ctx, need)
+	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
-	w := &keptWait{need, cancel, it.key}
-	k.mu.Lock()
-	if k.waiting == nil {
-		k.waiting = make(map[*keptWait]struct{})
-	}
-	k.waiting[w] = struct{}{}
-	k.check(r)
-	k.mu.Unlock()
-	res, err := r.budget.Reserve(ctx, need)
-	k.mu.Lock()
-	delete(k.waiting, w)
-	k.mu.Unlock()
-	if err != nil {
-		var never *AdmitError
-		if errors.As(context.Cause(ctx), &never) {
-			return nil, never
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Add(1)
+	go func() {
+		defer watch.Done()
+		tick := time.NewTicker(keptCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				if err := k.inVain(r, it, need); err != nil {
+					cancel(err)
+					return
+				}
+			}
 		}
+	}()
+	res, err := r.budget.Reserve(ctx, need)
+	close(ended)
+	watch.Wait()
+	var never *AdmitError
+	if err != nil && errors.As(context.Cause(ctx), &never) {
+		return nil, never
 	}
 	return res, err
 }
 
-// check ends the waits that are in vain. Callers hold mu.
-func (k *keeper) check(r *run) {
-	if k.held.IsZero() || len(k.waiting) == 0 {
-		return
+// inVain is an error if nothing that could still be given back would let the
+// item in: no reservation is open, and what is charged belongs to collected
+// values.
+func (k *keeper) inVain(r *run, it *item, need alloc.Amount) error {
+	b := r.budget.Stats()
+	if b.Open > 0 {
+		return nil
 	}
-	limit := r.budget.Limit()
-	for w := range k.waiting {
-		if need := w.need.Add(k.held); !onlyWhere(need, w.need).Fits(limit) {
-			w.cancel(&AdmitError{Key: w.key, Need: w.need, Limit: limit, Held: k.held})
+	k.mu.Lock()
+	held := k.held
+	k.mu.Unlock()
+	for i := range held {
+		held[i] = min(held[i], b.Charged[i])
+		if b.Limit[i] > 0 && need[i] > 0 && need[i]+held[i] > b.Limit[i] {
+			return &AdmitError{Key: it.key, Need: need, Limit: b.Limit, Held: held}
 		}
 	}
-}
-
-// onlyWhere is a in the spaces in which where is not zero.
-func onlyWhere(a, where alloc.Amount) alloc.Amount {
-	for i := range a {
-		if where[i] == 0 {
-			a[i] = 0
-		}
-	}
-	return a
+	return nil
 }
 
 // keep counts the buffers of a value that Collect has got.
@@ -123,18 +128,18 @@ func (k *keeper) keep(r *run, h *hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.refs == nil {
-		k.refs = make(map[alloc.Ref]int)
+		k.refs = make(map[alloc.Ref]struct{})
 	}
 	for i := range h.len() {
 		ref := h.at(i)
-		if k.refs[ref]++; k.refs[ref] == 1 && ref.Space().Valid() {
+		if _, known := k.refs[ref]; !known && ref.Space().Valid() {
+			k.refs[ref] = struct{}{}
 			k.held[ref.Space()] += ref.Bytes()
 		}
 	}
-	k.check(r)
 }
 
-// settle frees what was collected if the run failed.
+// settle hands over what was collected, or frees it if the run failed.
 func (k *keeper) settle(r *run, failed bool) {
 	for _, s := range r.stations {
 		if c := s.node.collect; c != nil {

@@ -118,7 +118,7 @@ func BenchmarkBuffers(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer buf.Release()
-	s := &station{node: &node{}, run: &run{g: New("bench")}, }
+	s := &station{node: &node{}, run: &run{g: New("bench")}}
 	s.q = newQueue(4, &s.queued)
 	it := &item{run: s.run, part: &component{run: s.run}}
 	it.live.Store(1 << 30)

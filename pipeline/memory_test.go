@@ -298,3 +298,37 @@ func TestDoubleRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSharedBudget: two graphs that reserve from one budget stay within it
+// together.
+func TestSharedBudget(t *testing.T) {
+	clean(t)
+	base := alloc.Default().Live(alloc.Host)
+	var peak atomic.Int64
+	b := alloc.NewBudget(alloc.HostBytes(3 * big))
+	ends := make(chan error, 2)
+	for range 2 {
+		g := New("shared", WithBudget(b))
+		w := Via(FromSlice(g, count0(30), intKey), WithNeeds(NewStage("make", func(ctx context.Context, n int) (*block, error) {
+			x, err := makeBlock(ctx, big)
+			raise(&peak, alloc.Default().Live(alloc.Host)-base)
+			return x, err
+		}), makes(hostPart("w", big))), Workers(4))
+		ToFunc(w, func(context.Context, Key, *block) error { return nil }, Workers(4))
+		go func() {
+			rep, err := g.Run(context.Background())
+			if err == nil && rep.Items != 30 {
+				err = errors.New("items are missing")
+			}
+			ends <- err
+		}()
+	}
+	for range 2 {
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+	}
+	if peak.Load() > 3*big || b.Stats().Peak[0] != 3*big {
+		t.Errorf("peak %d, reserved %v", peak.Load(), b.Stats().Peak)
+	}
+}

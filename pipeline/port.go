@@ -39,7 +39,8 @@ type Stage[In, Out any] interface {
 	Run(ctx context.Context, in In) (Out, error)
 }
 
-// Holder is a value that carries buffers. Nil ones are ignored.
+// Holder is a value that carries buffers. Nil ones are ignored. The slice that
+// Buffers returns is not written to afterwards, by the engine or by the value.
 type Holder interface{ Buffers() []alloc.Ref }
 
 type user[In any] interface{ Uses(in In) []alloc.Ref }

@@ -20,13 +20,14 @@ import (
 // block is a value that carries buffers, each filled with one byte.
 type block struct {
 	bufs []*alloc.Buffer[byte]
+	dev  *alloc.Charge // memory of a device, which only counts; may be nil
 }
 
 func (b *block) Buffers() (refs []alloc.Ref) {
 	for _, x := range b.bufs {
 		refs = append(refs, x)
 	}
-	return refs
+	return append(refs, b.dev)
 }
 
 type flaky struct{ error }
@@ -35,8 +36,8 @@ func (flaky) Temporary() bool { return true }
 
 // world is what the stages of a random graph share with the test.
 type world struct {
-	base  int64 // live bytes before
-	peak  atomic.Int64
+	base  [2]int64 // live bytes before, on the host and on the device
+	peak  [2]atomic.Int64
 	seed  uint64
 	mu    sync.Mutex
 	seen  []map[Key]int // by sink
@@ -50,7 +51,21 @@ func (w *world) wrong(format string, args ...any) {
 	w.mu.Unlock()
 }
 
-func (w *world) made() { raise(&w.peak, alloc.Default().Live(alloc.Host)-w.base) }
+var twoSpaces = [2]alloc.Space{alloc.Host, alloc.Device(0)}
+
+func newWorld(seed uint64) *world {
+	w := &world{seed: seed, fails: map[Key]int{}}
+	for i, s := range twoSpaces {
+		w.base[i] = alloc.Default().Live(s)
+	}
+	return w
+}
+
+func (w *world) made() {
+	for i, s := range twoSpaces {
+		raise(&w.peak[i], alloc.Default().Live(s)-w.base[i])
+	}
+}
 
 // dice are those of a stage and an item: the same in every run.
 func (w *world) dice(name string, k Key, attempt int) *rand.Rand {
@@ -67,6 +82,7 @@ type plot struct {
 	name     string
 	parts    []int // bytes of each output buffer
 	scratch  int
+	dev      int  // bytes of device memory that the output carries
 	uses     uint // which of the input's buffers it reads, by bits; 0 for all
 	failPct  int
 	panicPct int
@@ -94,6 +110,7 @@ func (p *plot) need() (n Need) {
 	for i, b := range p.parts {
 		n.Makes = append(n.Makes, Part{fmt.Sprintf("%s.%d", p.name, i), alloc.HostBytes(int64(b))})
 	}
+	n.Makes = append(n.Makes, Part{p.name + ".dev", alloc.BytesIn(alloc.Device(0), int64(p.dev))})
 	return n
 }
 
@@ -127,6 +144,16 @@ func (p *plot) run(ctx context.Context, in []*alloc.Buffer[byte]) (*block, error
 		for _, b := range out.bufs {
 			b.Release()
 		}
+		if out.dev != nil {
+			out.dev.Release()
+		}
+	}
+	if p.dev > 0 {
+		if out.dev, err = alloc.Foreign(sc.In(alloc.Device(0)), alloc.Witness, int64(p.dev)); err != nil {
+			p.w.wrong("stage %s, %v: reserved too little: %v", p.name, k, err)
+			return nil, err
+		}
+		p.w.made()
 	}
 	for _, n := range p.parts {
 		b, err := alloc.Make[byte](sc, n, alloc.Witness, alloc.Dirty)
@@ -224,6 +251,9 @@ func newHolding(w *world, sink int) *holding {
 				for _, x := range b.bufs {
 					x.Release()
 				}
+				if b.dev != nil {
+					b.dev.Release()
+				}
 			}
 			kept = nil
 		}
@@ -263,6 +293,7 @@ func drawGraph(t *rapid.T, w *world, g *Graph, items int, faults bool) (sinks in
 			p.parts = append(p.parts, rapid.IntRange(0, 3000).Draw(t, "bytes"))
 		}
 		p.scratch = rapid.IntRange(0, 2000).Draw(t, "scratch")
+		p.dev = rapid.SampledFrom([]int{0, 0, 1000}).Draw(t, "device")
 		p.uses = uint(rapid.SampledFrom([]int{0, 0, 1, 2, 5, 255}).Draw(t, "uses"))
 		p.failPct, p.panicPct, p.tempPct = pct("fail", 4), pct("panic", 2), pct("temp", 10)
 		p.early = rapid.IntRange(0, 2).Draw(t, "early")
@@ -349,15 +380,17 @@ func TestRandomGraphs(t *testing.T) {
 	clean(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ignore := goleak.IgnoreCurrent()
-		w := &world{base: alloc.Default().Live(alloc.Host), seed: rapid.Uint64().Draw(t, "seed"), fails: map[Key]int{}}
+		w := newWorld(rapid.Uint64().Draw(t, "seed"))
 		items := rapid.IntRange(0, 40).Draw(t, "items")
 		policy := Policy(rapid.IntRange(0, 1).Draw(t, "policy"))
-		var limit int64
-		if rapid.IntRange(0, 3).Draw(t, "with budget") > 0 {
-			limit = rapid.Int64Range(1, 60_000).Draw(t, "budget")
+		var limit [2]int64
+		for i := range limit {
+			if rapid.IntRange(0, 3).Draw(t, "with budget") > 0 {
+				limit[i] = rapid.Int64Range(1, 60_000).Draw(t, "budget")
+			}
 		}
 		faults := rapid.Bool().Draw(t, "faults")
-		opts := []Option{OnError(policy), Budget(alloc.Host, limit), OnFail(func(k Key, err error) {
+		opts := []Option{OnError(policy), Budget(alloc.Host, limit[0]), Budget(alloc.Device(0), limit[1]), OnFail(func(k Key, err error) {
 			w.mu.Lock()
 			w.fails[k]++
 			w.mu.Unlock()
@@ -415,14 +448,16 @@ func TestRandomGraphs(t *testing.T) {
 				t.Fatalf("the graph hangs\n%s\n%s", g.DOT(), buf[:runtime.Stack(buf, true)])
 			}
 		}
-		if live := alloc.Default().Live(alloc.Host) - w.base; live != 0 {
-			t.Fatalf("%d bytes are left", live)
+		for i, s := range twoSpaces {
+			if live := alloc.Default().Live(s) - w.base[i]; live != 0 {
+				t.Fatalf("%d bytes of %v are left", live, s)
+			}
+			if limit[i] > 0 && w.peak[i].Load() > limit[i] {
+				t.Fatalf("peak of %d in %v is over the budget of %d", w.peak[i].Load(), s, limit[i])
+			}
 		}
 		if err := goleak.Find(ignore); err != nil {
 			t.Fatal(err)
-		}
-		if limit > 0 && w.peak.Load() > limit {
-			t.Fatalf("peak %d is over the budget %d", w.peak.Load(), limit)
 		}
 		for _, b := range w.bad {
 			t.Error(b)

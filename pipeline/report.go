@@ -21,7 +21,8 @@ type Report struct {
 	// Budget is nil without one.
 	Budget *BudgetReport `json:"budget,omitempty"`
 
-	// Live and Peak are those of the process: everything that alloc counts.
+	// Live and Peak are those of the process: everything that alloc counts,
+	// since its peaks were last reset.
 	Live alloc.Amount `json:"live"`
 	Peak alloc.Amount `json:"peak"`
 
@@ -52,7 +53,8 @@ type Level struct {
 }
 
 // StageReport is about one node. A buffer that several nodes have references on
-// counts in each of them; Made counts every buffer once.
+// counts in each of them; Made counts every buffer once, and is alloc's count
+// for the node's name, with the peak since alloc's peaks were last reset.
 type StageReport struct {
 	Name     string `json:"name"`
 	Kind     string `json:"kind"` // source, stage, join or sink

@@ -21,6 +21,7 @@ type run struct {
 	parts    []*component
 	budget   *alloc.Budget // nil: no admission
 	heard    bool          // there are listeners
+	collects bool          // there is a Collect
 	scopeKey any           // what alloc.ScopeOf asks a context for
 	wg       sync.WaitGroup
 
@@ -131,6 +132,7 @@ func (r *run) build() {
 			s.q = newQueue(n.capacity, &s.queued)
 			s.q.active, s.q.target = n.workers, n.workers
 		}
+		r.collects = r.collects || n.kind == kindCollect
 		if n.ordered {
 			s.o = newOrderer(s)
 		}

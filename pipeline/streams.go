@@ -199,7 +199,9 @@ func FlowContext(ctx context.Context) FlowOption { return func(f *stageFlow) { f
 func FlowOnError(fn func(error)) FlowOption { return func(f *stageFlow) { f.onError = fn } }
 
 // AsFlow is a stage as a go-streams flow. It begins when it is first fed and
-// ends when its input is closed and its output has been read.
+// ends when its input is closed and its output has been read: as with every
+// go-streams flow, somebody has to read it. Whoever reads owns the buffers of
+// what comes.
 func AsFlow[In, Out any](s Stage[In, Out], opts ...FlowOption) streams.Flow {
 	f := &stageFlow{in: make(chan any), out: make(chan any), ctx: context.Background(), workers: 1}
 	for _, o := range opts {

@@ -39,7 +39,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 
 func (r *Report) writeTimes(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%-22s%8s%6s%7s%7s%7s%11s%10s%10s%9s\n",
-		"stage", "workers", "cap", "items", "failed", "retry", "busy", "wait in", "wait out", "queue")
+		"stage", "workers", "cap", "items", "failed", "retry", "busy", "wait in", "wait out", "q/peak")
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		workers, capacity := "-", "-"
