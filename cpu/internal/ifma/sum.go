@@ -33,19 +33,17 @@ func (g *Group) sumWorkerBytes() int {
 // SumScratch is the size in bytes of the scratch that [Group.Sum] takes.
 func (g *Group) SumScratch(workers int) int { return max(workers, 1)*g.sumWorkerBytes() + 64 }
 
-// Sum sets out, an affine point in gnark-crypto's layout, to the sum of
-// points[pick[j]] over all j, or of the first n points when pick is nil. Points
-// are as in [Group.MSM].
-func (g *Group) Sum(ctx context.Context, points []byte, pick []uint32, n, workers int, buf []byte, out []uint64) error {
+// Sum sets out, an affine point in gnark-crypto's layout, to the sum of those
+// points for whose index keep is true, or of all when keep is nil. Points are as
+// in [Group.MSM]; keep is called from all workers.
+func (g *Group) Sum(ctx context.Context, points []byte, keep func(i int) bool, workers int, buf []byte, out []uint64) error {
 	workers = max(workers, 1)
 	size := g.k.pointBytes()
-	if pick != nil {
-		n = len(pick)
-	}
+	n := len(points) / size
 	if len(out) < size/8 {
 		return fmt.Errorf("sum of points: the result has %d words, a point %d", len(out), size/8)
 	}
-	if err := checkPoints(points, size, pick, n); err != nil {
+	if err := checkPoints(points, size, nil, n); err != nil {
 		return fmt.Errorf("sum of points: %w", err)
 	}
 	if need := g.SumScratch(workers); len(buf) < need {
@@ -62,7 +60,7 @@ func (g *Group) Sum(ctx context.Context, points []byte, pick []uint32, n, worker
 		names[i] = s.uint32s(chunk)
 	}
 	err := parallel(workers, func(i int) error {
-		if err := w[i].sum(g, points, pick, n*i/workers, n*(i+1)/workers, names[i]); err != nil {
+		if err := w[i].sum(g, points, keep, n*i/workers, n*(i+1)/workers, names[i]); err != nil {
 			return err
 		}
 		if !w[i].isInf(0) {
@@ -79,19 +77,16 @@ func (g *Group) Sum(ctx context.Context, points []byte, pick []uint32, n, worker
 	return nil
 }
 
-// sum puts the sum of places from, …, to−1 in row 0.
-func (s *summer) sum(g *Group, points []byte, pick []uint32, from, to int, names []uint32) error {
+// sum puts the sum of points from, …, to−1 in row 0.
+func (s *summer) sum(g *Group, points []byte, keep func(i int) bool, from, to int, names []uint32) error {
 	s.partial = 0
 	for from < to {
 		k := 0
 		for ; from < to && k < len(names); from++ {
-			if g.infinite(points, pick, from) {
+			if keep != nil && !keep(from) || g.infinite(points, nil, from) {
 				continue
 			}
 			names[k] = uint32(from) << 1
-			if pick != nil {
-				names[k] = pick[from] << 1
-			}
 			k++
 		}
 		if err := s.feed(names[:k]); err != nil {
