@@ -20,6 +20,9 @@ type batch struct {
 	jobs      iter.Seq[stages.Job]
 	total     int // of the jobs, below 0 if unknown
 	keepGoing bool
+	ordered   bool
+
+	description string // of a pipeline other than the standard one
 
 	done   func(*stages.Result) error // takes a proof; one call at a time
 	failed func(pipeline.Key, error)  // hears of a job that failed; likewise
@@ -37,9 +40,9 @@ type outcome struct {
 
 // prove runs the batch with progress, and measures it.
 func (a *app) prove(b *batch) (*outcome, error) {
-	m := a.meterFor(b)
 	alloc.Default().ResetPeaks()
 	base := alloc.Default().Live(alloc.Host)
+	m := a.meterFor(b, base)
 	sampler := rss.Sample(20 * time.Millisecond)
 	begin := time.Now()
 	opts := []pipeline.Option{
@@ -51,10 +54,17 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	}
 	report, err := stages.Batch(a.ctx, b.prover, b.jobs, func(_ context.Context, r *stages.Result) error {
 		return b.done(r)
-	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Options: opts})
+	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts})
 	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
 	out.memory = alloc.Default().Snapshot()
 	m.Stop()
+	if report == nil && b.description != "" && a.ctx.Err() == nil {
+		err = usagef("--pipeline: %w", err) // the graph could not be built
+	}
+	var bad *pipeline.GraphError
+	if errors.As(err, &bad) {
+		err = usagef("%w", err)
+	}
 	if key, ok := failedKey(err); ok && !b.keepGoing {
 		b.failed(key, err) // OnFail hears of nothing then
 	}
@@ -78,13 +88,13 @@ func failedKey(err error) (pipeline.Key, bool) {
 }
 
 // meterFor is the display of a batch: proofs of many, stages of one.
-func (a *app) meterFor(b *batch) *progress.Meter {
+func (a *app) meterFor(b *batch, base int64) *progress.Meter {
 	opt := progress.Options{Unit: "proofs", Total: b.total}
 	if b.total == 1 {
 		opt.Unit, opt.Total = "stages", len(stages.Names())
 	}
 	limit := int64(b.settings.Budget[alloc.Host.String()])
-	opt.Memory = func() (int64, int64) { return alloc.Default().Live(alloc.Host), limit }
+	opt.Memory = func() (int64, int64) { return alloc.Default().Live(alloc.Host) - base, limit }
 	return a.meter(opt)
 }
 

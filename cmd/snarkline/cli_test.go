@@ -49,7 +49,7 @@ func TestGrammar(t *testing.T) {
 	if c.Budget != 4<<30 || c.Workers != 3 || c.Progress == nil || *c.Progress || c.Prove.NoVerify || c.Prove.SkipSubgroupCheck {
 		t.Errorf("%+v", c)
 	}
-	st, err := c.settings(pipeline.Settings{})
+	st, err := c.settings(pipeline.Settings{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.settings(pipeline.Settings{})
+		_, err = c.settings(pipeline.Settings{}, false)
 		if exitCode(err) != codeUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", set, err, want)
 		}
@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := c.settings(pipeline.Settings{}); err != nil || st.Stages["ntt"].Capacity != pipeline.Unbounded || st.Stages["b_g2_msm"].Workers != 3 {
+	if st, err := c.settings(pipeline.Settings{}, false); err != nil || st.Stages["ntt"].Capacity != pipeline.Unbounded || st.Stages["b_g2_msm"].Workers != 3 {
 		t.Errorf("%v %v", st, err)
 	}
 }
@@ -137,11 +137,11 @@ capacity = 2
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := fromFile.settings(pipeline.Settings{})
+	a, err := fromFile.settings(pipeline.Settings{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := fromFlags.settings(pipeline.Settings{})
+	b, err := fromFlags.settings(pipeline.Settings{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestCommandLineWinsOverConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := c.settings(pipeline.Settings{}); err != nil || st.Stages["ntt"].Workers != 2 || st.Budget["host"] != 1<<30 || c.Budget != 1<<30 {
+	if st, err := c.settings(pipeline.Settings{}, false); err != nil || st.Stages["ntt"].Workers != 2 || st.Budget["host"] != 1<<30 || c.Budget != 1<<30 {
 		t.Errorf("%v %v %v", st, c.Budget, err)
 	}
 }

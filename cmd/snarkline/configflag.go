@@ -69,12 +69,12 @@ func (r *configResolver) check(model *kong.Application, v config.Value) error {
 		if len(v.Key) != 3 {
 			return r.file.Errorf(v, "%s: want a table [stages.NAME] with %s", strings.Join(v.Key, "."), strings.Join(knobs, ", "))
 		}
-		if err := setStage(&pipeline.Settings{}, v.Key[1], v.Key[2], fmt.Sprint(v.Data)); err != nil {
+		if err := setStage(&pipeline.Settings{}, v.Key[1], v.Key[2], fmt.Sprint(v.Data), false); err != nil {
 			return r.file.Errorf(v, "%v", err)
 		}
 		return nil
 	case table == "budget" && len(v.Key) == 2:
-		if err := setStage(&pipeline.Settings{}, table, key, fmt.Sprint(v.Data)); err != nil {
+		if err := setStage(&pipeline.Settings{}, table, key, fmt.Sprint(v.Data), false); err != nil {
 			return r.file.Errorf(v, "%v", err)
 		}
 		return nil

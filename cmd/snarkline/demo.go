@@ -75,7 +75,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	settings, err := a.flags.settings(c.settings(need))
+	settings, err := a.flags.settings(c.settings(need), false)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/formats/gnark"
+	"github.com/snarkline/snarkline/formats/native"
 	"github.com/snarkline/snarkline/groth16"
 	"github.com/snarkline/snarkline/pipeline"
 )
@@ -22,13 +23,14 @@ func codeByType(err error) int {
 		inputOf  *circom.InputError
 		circuit  *circom.CircuitError
 		gnarkF   *gnark.FormatError
+		nativeF  *native.FormatError
 	)
 	switch {
 	case errors.As(err, &tooLarge), errors.As(err, &noMemory), errors.As(err, &admit):
 		return codeMemory
 	case errors.Is(err, groth16.ErrUnsatisfied), errors.Is(err, circom.ErrAssert):
 		return codeUnsatisfied
-	case errors.As(err, &circomF), errors.As(err, &curveOf), errors.As(err, &inputOf), errors.As(err, &circuit), errors.As(err, &gnarkF):
+	case errors.As(err, &circomF), errors.As(err, &curveOf), errors.As(err, &inputOf), errors.As(err, &circuit), errors.As(err, &gnarkF), errors.As(err, &nativeF):
 		return codeInput
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
 	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/stages"
 )
 
 // exportCmd converts between formats.
@@ -18,6 +19,7 @@ type exportCmd struct {
 	Proof    exportProofCmd    `cmd:"" name:"proof" help:"Convert a proof between snarkjs's and gnark's format."`
 	Public   exportPublicCmd   `cmd:"" name:"public" help:"Convert public inputs between snarkjs's and gnark's format."`
 	Calldata exportCalldataCmd `cmd:"" name:"calldata" help:"Print a proof and its public inputs as arguments of a Solidity verifier."`
+	Pipeline exportPipelineCmd `cmd:"" name:"pipeline" help:"Print the standard pipeline as TOML, for prove --pipeline."`
 	Witness  exportWitnessCmd  `cmd:"" name:"witness" help:"Compute a witness from an input by circom's calculator."`
 }
 
@@ -174,6 +176,21 @@ func (c *exportCalldataCmd) Run(a *app) error {
 	}{OK: true, Calldata: text}
 	return a.result(res, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, text)
+		return err
+	})
+}
+
+type exportPipelineCmd struct{}
+
+// Run prints the description.
+func (*exportPipelineCmd) Run(a *app) error {
+	res := struct {
+		OK       bool   `json:"ok"`
+		Code     int    `json:"code"`
+		Pipeline string `json:"pipeline"`
+	}{OK: true, Pipeline: stages.StandardTOML}
+	return a.result(res, func(w io.Writer) error {
+		_, err := io.WriteString(w, stages.StandardTOML)
 		return err
 	})
 }

@@ -9,8 +9,9 @@ import (
 
 // inspectCmd says what is in a file.
 type inspectCmd struct {
-	Files []string `arg:"" name:"file" help:"r1cs, wtns, zkey, slk, wasm, snarkjs's JSON files, gnark's files."`
-	Curve string   `placeholder:"NAME" help:"bn254 or bls12-381, for a gnark witness, which does not say."`
+	Files   []string `arg:"" name:"file" help:"r1cs, wtns, zkey, slk, wasm, snarkjs's JSON files, gnark's files."`
+	Circuit string   `placeholder:"FILE" help:"gnark's constraint system, for a gnark proving key that makes commitments."`
+	Curve   string   `placeholder:"NAME" help:"bn254 or bls12-381, for a gnark witness, which does not say."`
 }
 
 // Run looks at each file. The first that cannot be read decides the exit code.
@@ -94,7 +95,7 @@ func (c *inspectCmd) inspect(ctx context.Context, path string) (*facts, error) {
 	case sniff.Native:
 		err = inspectNative(ctx, f, path)
 	case sniff.GnarkPK:
-		err = inspectGnarkPK(ctx, f, path, res)
+		err = c.inspectGnarkPK(ctx, f, path, res)
 	case sniff.GnarkR1CS:
 		err = inspectGnarkR1CS(f, path)
 	case sniff.GnarkWitness:

@@ -10,8 +10,18 @@ import (
 	"github.com/snarkline/snarkline/formats/gnark"
 )
 
-func inspectGnarkPK(ctx context.Context, f *facts, path string, res sniff.Result) error {
-	key, err := gnark.OpenProvingKey(ctx, path, gnark.KeyOptions{Options: gnark.Options{SkipSubgroup: true}})
+// inspectGnarkPK needs the circuit of a key that makes commitments: the file
+// does not say which wires they take.
+func (c *inspectCmd) inspectGnarkPK(ctx context.Context, f *facts, path string, res sniff.Result) error {
+	opt := gnark.KeyOptions{Options: gnark.Options{SkipSubgroup: true}}
+	if c.Circuit != "" {
+		ccs, err := readGnarkR1CS(c.Circuit)
+		if err != nil {
+			return err
+		}
+		opt.Circuit = ccs
+	}
+	key, err := gnark.OpenProvingKey(ctx, path, opt)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,7 +14,7 @@ var errInterrupted = errors.New("interrupted")
 // interruptible returns a context that the first SIGINT or SIGTERM cancels, so
 // that work in progress is drained and no file is left half-written. A second
 // one ends the process at once. stop undoes it.
-func interruptible(parent context.Context, stderr io.Writer) (ctx context.Context, stop func()) {
+func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -26,7 +24,6 @@ func interruptible(parent context.Context, stderr io.Writer) (ctx context.Contex
 			return
 		case <-signals:
 		}
-		_, _ = fmt.Fprintln(stderr, "\nsnarkline: interrupted, giving memory back and leaving (once more to quit at once)")
 		cancel(errInterrupted)
 		if _, again := <-signals; again {
 			os.Exit(codeInterrupted)

@@ -10,12 +10,13 @@ import (
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/sniff"
 	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/formats/gnark"
+	"github.com/snarkline/snarkline/formats/native"
 	"github.com/snarkline/snarkline/groth16"
 )
 
 // The endings of the files that proving keys are written to.
 const (
-	extNative  = ".slk"
+	extNative  = native.Extension
 	extZkey    = ".zkey"
 	extGnarkPK = ".pk"
 )
@@ -27,7 +28,9 @@ func writeKey(ctx context.Context, path string, key *groth16.ProvingKey, vk *gro
 	var write func(w io.Writer) error
 	switch ext := filepath.Ext(path); ext {
 	case extNative:
-		write = func(w io.Writer) error { return writeNative(ctx, w, key, vk, matrices) }
+		write = func(w io.Writer) error {
+			return native.Write(ctx, w, native.Content{Key: key, VK: vk, Circuit: matrices})
+		}
 	case extZkey:
 		if matrices == nil || vk == nil {
 			return usagef("%s: a .zkey holds the circuit and the verifying key; give --circuit and --vk", path)

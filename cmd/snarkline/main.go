@@ -12,7 +12,7 @@ import (
 
 func main() {
 	logger.Disable() // gnark's, which writes to standard output
-	ctx, stop := interruptible(context.Background(), os.Stderr)
+	ctx, stop := interruptible(context.Background())
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

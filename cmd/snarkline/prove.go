@@ -27,8 +27,10 @@ type proveCmd struct {
 	Public string `placeholder:"FILE" help:"Where the public inputs go (default: public.json); a batch as with --proof."`
 	Format string `enum:"auto,snarkjs,gnark" default:"auto" placeholder:"auto|snarkjs|gnark" help:"Format of proof and public inputs: auto is that of the key."`
 
-	KeepGoing bool `help:"Go on with the rest of a batch when an item fails."`
-	NoVerify  bool `name:"no-verify" help:"Hand proofs over without having verified them."`
+	Pipeline  string `placeholder:"FILE" help:"Prove through the pipeline that a TOML file describes; export pipeline prints the standard one to start from."`
+	Ordered   bool   `help:"Give the proofs of a batch in the order of the inputs."`
+	KeepGoing bool   `help:"Go on with the rest of a batch when an item fails."`
+	NoVerify  bool   `name:"no-verify" help:"Hand proofs over without having verified them."`
 }
 
 // Help is the longer text of `snarkline prove --help`.
@@ -107,7 +109,11 @@ func (c *proveCmd) Run(a *app) error {
 	if err := p.arguments(); err != nil {
 		return err
 	}
-	settings, err := a.flags.settings(pipeline.Settings{})
+	settings, err := a.flags.settings(pipeline.Settings{}, c.Pipeline != "")
+	if err != nil {
+		return err
+	}
+	description, err := c.description()
 	if err != nil {
 		return err
 	}
@@ -133,9 +139,21 @@ func (c *proveCmd) Run(a *app) error {
 	}
 	out, err := a.prove(&batch{
 		prover: prover, settings: settings, jobs: p.jobs, total: total,
-		keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
+		description: description, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
 	})
 	return p.report(out, err)
+}
+
+// description is the text of --pipeline, tried out by building its graph.
+func (c *proveCmd) description() (string, error) {
+	if c.Pipeline == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(c.Pipeline)
+	if err != nil {
+		return "", usagef("--pipeline: %w", err)
+	}
+	return string(text), nil
 }
 
 // arguments sorts out which files are witnesses and where the results go.

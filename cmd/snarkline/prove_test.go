@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -275,6 +276,41 @@ func TestBudgetTooSmall(t *testing.T) {
 	}
 	if got := files(t, out); len(got) > 0 {
 		t.Errorf("left %v", got)
+	}
+}
+
+func TestOwnPipeline(t *testing.T) {
+	at := bundled("bn128/vault")
+	text := sl(t, codeOK, "export", "pipeline").stdout
+	out := t.TempDir()
+	args := []string{"prove", "--key", at + ".zkey", "--witness", at + ".wtns", at + ".wtns", "--proof", out + "/{n}", "--public", out + "/{n}.pub", "--pipeline"}
+	own := strings.ReplaceAll(strings.Replace(text, "workers = 1", "workers = 3", 1), `"tail-msm"`, `"tail"`)
+	own = strings.Replace(own, "name = \"tail\"", "name = \"tail\"\nuse = \"tail-msm\"", 1)
+	r := sl(t, codeOK, append(args, write(t, "p.toml", own), "--set", "tail.workers=2")...)
+	if !strings.Contains(r.stderr, "tail   ") || len(files(t, out)) != 4 {
+		t.Errorf("%s", r.stderr)
+	}
+	bad := write(t, "p.toml", strings.Replace(text, "from = \"synthesize\"", "form = \"synthesize\"", 1))
+	if r := sl(t, codeUsage, append(args, bad)...); !strings.Contains(r.stderr, "line ") || !strings.Contains(r.stderr, "form") {
+		t.Errorf("%s", r.stderr)
+	}
+	sl(t, codeUsage, append(args, "none.toml")...)
+	if r := sl(t, codeUsage, append(args, write(t, "p.toml", text), "--set", "tail.workers=2")...); !strings.Contains(r.stderr, "tail") {
+		t.Errorf("%s", r.stderr)
+	}
+}
+
+func TestOrdered(t *testing.T) {
+	at := bundled("bn128/vault")
+	out := t.TempDir()
+	args := []string{"prove", "-q", "--ordered", "--set", "synthesize.workers=4", "--key", at + ".zkey", "--proof", out + "/{n}", "--public", out + "/{n}.pub", "--witness"}
+	var want strings.Builder
+	for i := range 8 {
+		args = append(args, at+".wtns")
+		fmt.Fprintf(&want, "%s/%d\n", out, i+1)
+	}
+	if r := sl(t, codeOK, args...); r.stdout != want.String() {
+		t.Errorf("%s", r.stdout)
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/progress"
+	"github.com/snarkline/snarkline/pipeline"
 )
 
 // app is what one invocation of the command works with. The result goes to
@@ -17,9 +20,12 @@ import (
 type app struct {
 	ctx    context.Context
 	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	stdout *relay
+	stderr *relay
 	flags  *globals
+
+	terminal  bool // stderr is a terminal
+	terminals bool // both are
 
 	answered bool // a result has been printed
 }
@@ -31,7 +37,14 @@ type exitTrap int
 // returns the exit code. Cancelling ctx is what Ctrl-C does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	var c cli
-	a := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, flags: &c.globals}
+	a := &app{ctx: ctx, stdin: stdin, stdout: &relay{to: stdout}, stderr: &relay{to: stderr}, flags: &c.globals}
+	a.terminals = progress.IsTerminal(stdout) && progress.IsTerminal(stderr)
+	a.terminal = progress.IsTerminal(stderr)
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			a.messagef("interrupted: giving memory back and leaving (once more to quit at once)")
+		}
+	})()
 	defer func() {
 		if r := recover(); r != nil {
 			if trap, ok := r.(exitTrap); ok {
@@ -77,7 +90,9 @@ func (a *app) run(kctx *kong.Context) error {
 	return errors.Join(err, stop())
 }
 
-// gcPercent is the collector's target.
+// gcPercent is the collector's target. Of 25, 50, 100 and 200 it gives the
+// lowest peak of resident memory in the demonstration and on a .zkey, for about
+// 1% of the processor's time.
 const gcPercent = 50
 
 func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
@@ -140,8 +155,8 @@ func errorText(err error) string {
 func (a *app) debugError(err error) {
 	for depth := 0; err != nil; depth++ {
 		_, _ = fmt.Fprintf(a.stderr, "  [%d] %T: %v\n", depth, err, err)
-		if d, ok := err.(interface{ Stack() []byte }); ok {
-			_, _ = a.stderr.Write(d.Stack())
+		if s, ok := err.(*pipeline.StageError); ok && len(s.Stack) > 0 { //nolint:errorlint // this link of the chain
+			_, _ = a.stderr.Write(s.Stack)
 		}
 		err = errors.Unwrap(err)
 	}

@@ -32,10 +32,11 @@ func stageNamesHelp() string { return strings.Join(stages.Names(), ", ") }
 // knobs are what can be set of a stage.
 var knobs = []string{"workers", "capacity"}
 
-// setStage puts value in a knob of a stage, or in the budget of a space.
-func setStage(s *pipeline.Settings, stage, knob, value string) error {
+// setStage puts value in a knob of a stage, or in the budget of a space. own
+// says that the pipeline is the user's own, with stages of any name.
+func setStage(s *pipeline.Settings, stage, knob, value string, own bool) error {
 	if stage != "budget" {
-		if !slices.Contains(stages.Names(), stage) {
+		if !own && !slices.Contains(stages.Names(), stage) {
 			return usagef("there is no stage %q%s (stages: %s)", stage, didYouMean(stage, stages.Names()), stageNamesHelp())
 		}
 		if !slices.Contains(knobs, knob) {
@@ -49,18 +50,18 @@ func setStage(s *pipeline.Settings, stage, knob, value string) error {
 }
 
 // settings is base with what --config, --budget and --set say; the later wins.
-func (g *globals) settings(base pipeline.Settings) (pipeline.Settings, error) {
+func (g *globals) settings(base pipeline.Settings, own bool) (pipeline.Settings, error) {
 	s := base.Merge(pipeline.Settings{})
 	if g.Config.file != nil {
 		for _, v := range g.Config.pipeline {
 			key := v.Key[len(v.Key)-2:]
-			if err := setStage(&s, key[0], key[1], fmt.Sprint(v.Data)); err != nil {
+			if err := setStage(&s, key[0], key[1], fmt.Sprint(v.Data), own); err != nil {
 				return s, g.Config.file.Errorf(v, "%v", err)
 			}
 		}
 	}
 	if g.Budget > 0 {
-		if err := setStage(&s, "budget", alloc.Host.String(), fmt.Sprint(int64(g.Budget))); err != nil {
+		if err := setStage(&s, "budget", alloc.Host.String(), fmt.Sprint(int64(g.Budget)), own); err != nil {
 			return s, err
 		}
 	}
@@ -70,7 +71,7 @@ func (g *globals) settings(base pipeline.Settings) (pipeline.Settings, error) {
 		if !ok || !dot {
 			return s, usagef("--set %s: want STAGE.KNOB=N, such as ntt.capacity=2", text)
 		}
-		if err := setStage(&s, stage, knob, value); err != nil {
+		if err := setStage(&s, stage, knob, value, own); err != nil {
 			return s, fmt.Errorf("--set: %w", err)
 		}
 	}

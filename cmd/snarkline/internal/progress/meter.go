@@ -193,6 +193,9 @@ func newLines(m *Meter) *lines {
 			case <-l.quit:
 				return
 			case <-tick.C:
+				if done, total := m.counts(); done == total && done > 0 {
+					continue // only the end is missing
+				}
 				_, _ = fmt.Fprintf(m.opt.Out, "snarkline: %s\n", m.line())
 			}
 		}

@@ -67,8 +67,8 @@ func TestUnknownTotal(t *testing.T) {
 	m := Start(Options{Out: &out, Unit: "proofs", Total: -1, Interval: time.Millisecond})
 	m.Done(1)
 	waitFor(t, &out, "snarkline: 1 proofs, 0s\n")
-	m.Set(1, 1)
-	waitFor(t, &out, "snarkline: 1 of 1 proofs, 0s\n")
+	m.Set(1, 2)
+	waitFor(t, &out, "snarkline: 1 of 2 proofs, 0s\n")
 	m.Stop()
 }
 

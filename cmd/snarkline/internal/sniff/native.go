@@ -1,4 +1,4 @@
 package sniff
 
 // NativeMagic begins a key file of this module's own.
-const NativeMagic = "snarkline"
+const NativeMagic = "SNRKLNK\n"

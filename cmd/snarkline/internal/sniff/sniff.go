@@ -100,7 +100,7 @@ func File(path string) (Result, error) {
 func Reader(f io.ReaderAt, size int64) (Result, error) {
 	res := Result{Kind: Unknown, Size: size}
 	head := make([]byte, min(size, headBytes))
-	if n, err := f.ReadAt(head, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(head)) {
+	if n, err := f.ReadAt(head, 0); err != nil && (n < len(head) || !errors.Is(err, io.EOF)) {
 		return res, fmt.Errorf("read: %w", err)
 	}
 	for _, m := range magics {
