@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
@@ -159,12 +160,18 @@ func (c *Container) find(id uint32) (Section, bool) {
 
 // need is find for a section that must be there.
 func (c *Container) need(id uint32) (Section, error) {
+	if c.data == nil {
+		return Section{}, c.closed()
+	}
 	s, ok := c.find(id)
 	if !ok {
 		return s, &FormatError{File: c.name, Section: c.SectionName(id), Offset: -1, Err: errors.New("the section is missing")}
 	}
 	return s, nil
 }
+
+// closed is the error for a file that is used after its Close.
+func (c *Container) closed() error { return fmt.Errorf("%s: %w", c.name, os.ErrClosed) }
 
 // bytes is the data of s, in place.
 func (c *Container) bytes(s Section) []byte { return c.data[s.Offset : s.Offset+s.Length] }

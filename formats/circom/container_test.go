@@ -1,6 +1,7 @@
 package circom
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -142,4 +143,25 @@ func TestOpenNotRegular(t *testing.T) {
 	check(t, os.WriteFile(empty, nil, 0o600))
 	_, err := Open(empty)
 	wantFormat(t, err, "", "too early")
+}
+
+// TestUseAfterClose is an error, not a fault.
+func TestUseAfterClose(t *testing.T) {
+	ctx := context.Background()
+	w := must[*Wtns](t)(OpenWtns(file(curve.BN254, "vault.wtns")))
+	z := must[*Zkey](t)(OpenZkey(file(curve.BN254, "vault.zkey")))
+	r := must[*R1CSFile](t)(OpenR1CS(file(curve.BN254, "vault.r1cs")))
+	for range 2 {
+		check(t, errors.Join(w.Close(), z.Close(), r.Close()))
+	}
+	_, public := w.Public(1)
+	_, key := z.ProvingKey(ctx, KeyOptions{})
+	_, vk := z.VerifyingKey(ctx, KeyOptions{})
+	_, matrices := z.Circuit(ctx, nil)
+	_, circuit := r.Circuit(ctx, nil)
+	for i, err := range []error{w.Fill(ctx, make([]curve.Scalar, w.Len())), public, key, vk, matrices, circuit} {
+		if !errors.Is(err, os.ErrClosed) {
+			t.Errorf("use %d after Close: %v", i, err)
+		}
+	}
 }

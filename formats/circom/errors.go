@@ -12,7 +12,7 @@ import (
 // FormatError says what is wrong with a file and where.
 type FormatError struct {
 	File    string // the name it was opened by
-	Section string // "4 (coefficients)" of a binary file, "pi_a" of a JSON one; empty if it is about the whole
+	Section string // "4 (coefficients)" of a binary file, "pi_a" or a signal of a JSON one; empty if it is about the whole
 	Offset  int64  // byte in the file; −1 if there is no one place
 	Err     error
 }
@@ -21,8 +21,12 @@ type FormatError struct {
 func (e *FormatError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
-	if e.Section != "" {
+	switch {
+	case e.Section == "":
+	case e.Section[0] >= '0' && e.Section[0] <= '9':
 		b.WriteString(": section " + e.Section)
+	default:
+		b.WriteString(": field " + e.Section)
 	}
 	if e.Offset >= 0 {
 		b.WriteString(": at byte " + strconv.FormatInt(e.Offset, 10))

@@ -170,6 +170,9 @@ func TestInteropKeysOfOurs(t *testing.T) {
 func TestInteropAroundPowersOfTwo(t *testing.T) {
 	curves(t, func(t *testing.T, id curve.ID) {
 		borders(t, id, func(name string, c *chain) {
+			if c.Public == 0 && c.NbConstraints() != 16 {
+				return // as good as those with public inputs, and snarkjs is slow
+			}
 			t.Run(name, func(t *testing.T) {
 				interopSetup(t, &c.R1CS, curve.Domain{}, c.witness(0, 0), c.witness(3, 5))
 			})

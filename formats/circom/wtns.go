@@ -119,6 +119,9 @@ func (w *Wtns) Close() error { return w.c.Close() }
 
 // read fills dst with the values from the given one on, in Montgomery form.
 func (w *Wtns) read(dst []curve.Scalar, from int) error {
+	if w.c.data == nil {
+		return w.c.closed()
+	}
 	b := w.c.bytes(w.values)[curve.ScalarBytes*from:]
 	if bad := w.field.Load(dst, b[:curve.ScalarBytes*len(dst)]); bad >= 0 {
 		at := w.values.Offset + curve.ScalarBytes*int64(from+bad)
