@@ -110,24 +110,22 @@ func BenchmarkLine(b *testing.B) {
 	}
 }
 
-// BenchmarkBuffers is the cost of the events of one buffer in the engine: it is
-// handed to three consumers, queued, leased and released by each.
-func BenchmarkBuffers(b *testing.B) {
+// bufferEvents hands one buffer to three consumers: it is retained for each,
+// queued, taken, leased and released by each.
+func bufferEvents(tb testing.TB) (once func(), free func()) {
 	buf, err := alloc.Make[byte](nil, 1024, alloc.Other, 0)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer buf.Release()
 	s := &station{node: &node{}, run: &run{g: New("bench")}}
 	s.q = newQueue(4, &s.queued)
 	it := &item{run: s.run, part: &component{run: s.run}}
 	it.live.Store(1 << 30)
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		h := holdOf(buf)
-		h.retain()
-		h.retain()
-		h.retain()
+		for range 3 {
+			h.retain()
+		}
 		for range 3 {
 			m := message{item: it, hold: h}
 			s.q.tryPush(m)
@@ -136,6 +134,28 @@ func BenchmarkBuffers(b *testing.B) {
 			s.held.sub(&m.hold)
 			s.run.release(s, it, &m.hold)
 		}
+	}, buf.Release
+}
+
+// BenchmarkBuffers is the cost of the events of one buffer in the engine.
+func BenchmarkBuffers(b *testing.B) {
+	once, free := bufferEvents(b)
+	defer free()
+	b.ReportAllocs()
+	for b.Loop() {
+		once()
+	}
+}
+
+func TestBufferEventsAllocateNothing(t *testing.T) {
+	if alloc.Debug {
+		t.Skip("in debug mode every reference is recorded")
+	}
+	clean(t)
+	once, free := bufferEvents(t)
+	defer free()
+	if n := testing.AllocsPerRun(1000, once); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

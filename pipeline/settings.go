@@ -161,11 +161,11 @@ func (s *Settings) Set(item string) error {
 		return fmt.Errorf("setting %q: %s", item, fmt.Sprintf(why, args...))
 	}
 	name, value, ok := strings.Cut(item, "=")
-	dot := strings.LastIndexByte(name, '.')
-	if !ok || dot <= 0 {
+	dot := max(strings.LastIndexByte(name, '.'), 0)
+	who, what := strings.TrimSpace(name[:dot]), strings.TrimSpace(strings.TrimPrefix(name[dot:], "."))
+	if !ok || who == "" {
 		return bad("want STAGE.workers=N, STAGE.capacity=N or budget.SPACE=BYTES")
 	}
-	who, what := strings.TrimSpace(name[:dot]), strings.TrimSpace(name[dot+1:])
 	value = strings.TrimSpace(value)
 	next := Settings{Budget: maps.Clone(s.Budget), Stages: maps.Clone(s.Stages)}
 	if who == "budget" {

@@ -262,7 +262,7 @@ func TestSettings(t *testing.T) {
 	if err != nil || !slices.Equal(back.List(), want) {
 		t.Errorf("%v %q", err, back.List())
 	}
-	for _, bad := range []string{"", "a", "a.workers", "a.workers=0", "a.workers=x", "a.colour=1", "a.capacity=-1", "budget.moon=1", "budget.host=x", ".workers=1"} {
+	for _, bad := range []string{"", "a", "a.workers", "a.workers=0", "a.workers=x", "a.colour=1", "a.capacity=-1", "budget.moon=1", "budget.host=x", ".workers=1", " .workers=1"} {
 		if _, err := ParseSettings(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
