@@ -13,9 +13,9 @@ type Level uint8
 
 // The levels of Validate.
 const (
-	CheckSizes    Level = iota // counts, domain, wires in range: microseconds to milliseconds
-	CheckCurve                 // every point on the curve: about 0.2 µs a point and core
-	CheckSubgroup              // every point in the subgroup: some 10 µs a point and core
+	CheckSizes    Level = iota // counts, domain, wires in range; reads no point
+	CheckCurve                 // every point on the curve: a few products a point
+	CheckSubgroup              // every point in the subgroup: some 32 additions a point
 )
 
 // Validate reports what is wrong with the key in itself. It cannot know whether
@@ -84,9 +84,9 @@ func (k *ProvingKey) checkSizes() error {
 	case k.NbConstraints < 0 || k.NbConstraints > n:
 		return fmt.Errorf("%d constraints on a domain of %d", k.NbConstraints, n)
 	case k.H.Len() != n && (k.Basis != curve.Monomial || k.H.Len() != n-1):
-		return fmt.Errorf("H has %d points for a domain of %d", k.H.Len(), n)
+		return fmt.Errorf("query H has %d points for a domain of %d", k.H.Len(), n)
 	case k.Folded && k.H.Len() != n:
-		return fmt.Errorf("H has %d points, a folded key on a domain of %d needs as many", k.H.Len(), n)
+		return fmt.Errorf("query H has %d points, a folded key on a domain of %d needs as many", k.H.Len(), n)
 	}
 	for _, v := range k.vectors() {
 		g := curve.InG1

@@ -271,7 +271,7 @@ func expandK(key *groth16.ProvingKey) (curve.Points, error) {
 		at++
 	}
 	if j != key.L.Len() {
-		return curve.Points{}, errors.New("L has points for public or committed wires")
+		return curve.Points{}, errors.New("the key's L has points for public or committed wires")
 	}
 	return out, nil
 }
