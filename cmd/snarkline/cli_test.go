@@ -154,6 +154,23 @@ capacity = 2
 	}
 }
 
+func TestConfigGivesRequiredFlagsAndReplacesDefaults(t *testing.T) {
+	path := write(t, "s.toml", "[prove]\nkey = \"c.zkey\"\n[demo]\npartitions = 3\ncurve = \"bn254\"\n[setup]\nno-fold = true\n")
+	c, err := parse(t, "prove", "--config", path, "--witness", "w")
+	if err != nil || c.Prove.Key != "c.zkey" {
+		t.Errorf("%+v %v", c.Prove, err)
+	}
+	if c, err = parse(t, "demo", "--config", path); err != nil || c.Demo.Partitions != 3 || c.Demo.Curve != "bn254" {
+		t.Errorf("%+v %v", c.Demo, err)
+	}
+	if c, err = parse(t, "demo", "--config", path, "--partitions", "5"); err != nil || c.Demo.Partitions != 5 {
+		t.Errorf("%+v %v", c.Demo, err)
+	}
+	if c, err = parse(t, "setup", "--circuit", "c", "--config", path); err != nil || !c.Setup.NoFold || c.Setup.Basis != "auto" {
+		t.Errorf("%+v %v", c.Setup, err)
+	}
+}
+
 func TestCommandLineWinsOverConfig(t *testing.T) {
 	path := write(t, "s.toml", "budget = \"4GiB\"\n[stages.ntt]\nworkers = 4\n")
 	c, err := parse(t, "demo", "--budget", "1GiB", "--set", "ntt.workers=2", "--config", path)

@@ -18,8 +18,8 @@ func proveWith(t *testing.T, key, vk string, more ...string) {
 }
 
 func TestSetup(t *testing.T) {
-	for _, curve := range []string{"bn128", "bls12381"} {
-		at := bundled(curve + "/vault")
+	for _, circuit := range []string{"bn128/vault", "bls12381/silent"} {
+		at := bundled(circuit)
 		for _, c := range []struct {
 			key  string
 			args []string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/groth16"
 )
@@ -42,6 +43,9 @@ func (c *loading) Synthesize(ctx context.Context, sc *alloc.Scope, input any, wa
 		return nil, inputError(err)
 	}
 	defer done()
+	if w, ok := in.(interface{ Curve() curve.ID }); ok && w.Curve() != c.Curve() {
+		return nil, inputErrorf("the witness is of %v, the circuit on %v", w.Curve(), c.Curve())
+	}
 	a, err := c.Circuit.Synthesize(ctx, sc, in, want)
 	return a, inputError(err)
 }

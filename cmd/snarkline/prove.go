@@ -268,15 +268,17 @@ func (p *proving) failed(key pipeline.Key, err error) {
 
 // itemText is an item's error without the item's name, which stands before it.
 func itemText(err error) string {
-	stage, ok := err.(*pipeline.StageError) //nolint:errorlint // what wraps it says more
-	if !ok {
-		return errorText(err)
+	switch e := err.(type) { //nolint:errorlint // what wraps these says more
+	case *pipeline.AdmitError:
+		return fmt.Sprintf("needs %v, which never fits in the budget of %v (--budget)", e.Need, e.Limit)
+	case *pipeline.StageError:
+		text := errorText(e.Err)
+		if strings.HasPrefix(text, e.Stage+": ") {
+			return text
+		}
+		return e.Stage + ": " + text
 	}
-	text := errorText(stage.Err)
-	if strings.HasPrefix(text, stage.Stage+": ") {
-		return text
-	}
-	return stage.Stage + ": " + text
+	return errorText(err)
 }
 
 // report prints the outcome and gives the error that decides the exit code.
