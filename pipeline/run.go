@@ -246,6 +246,13 @@ func (r *run) stop(err error) bool {
 	return true
 }
 
+// stopIfDone stops the run if its context has ended.
+func (r *run) stopIfDone() {
+	if cause := context.Cause(r.ctx); cause != nil {
+		r.stop(cause)
+	}
+}
+
 // fail fails an item, or everything, by the policy. The caller keeps what it
 // holds of the item and drops it itself. It reports whether that was news.
 func (r *run) fail(s *station, it *item, err error) bool {

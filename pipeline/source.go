@@ -113,6 +113,9 @@ func (s *station) read() {
 		err = perr
 	}
 	returned = true
+	// A source that sees the end of the context may be faster than the hook
+	// that stops the run, and must not look like one that has ended.
+	f.run.stopIfDone()
 	if err == nil || f.run.stopped.Load() {
 		return
 	}

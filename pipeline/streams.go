@@ -171,6 +171,7 @@ func (s *station) send(in chan<- any, m *message) {
 		}()
 		s.addWait(&s.waitOut, WaitedOut, r.now()-since)
 		if !sent {
+			r.stopIfDone()
 			r.drop(s, *m)
 			return
 		}
