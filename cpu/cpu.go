@@ -65,6 +65,11 @@ func Vectors(on bool) Option { return func(e *Engine) { e.vectors = on } }
 // New makes the arithmetic for a curve. It holds no memory to speak of and
 // needs no closing.
 func New(id curve.ID, opts ...Option) (*Engine, error) {
+	e, _, err := newEngine(id, opts...)
+	return e, err
+}
+
+func newEngine(id curve.ID, opts ...Option) (*Engine, *semaphore.Weighted, error) {
 	e := &Engine{id: id, vectors: true}
 	for _, o := range opts {
 		o(e)
@@ -79,9 +84,9 @@ func New(id curve.ID, opts ...Option) (*Engine, error) {
 	case curve.BN254:
 		e.kernels = bn254.New(e.workers, turn, e.vectors)
 	default:
-		return nil, fmt.Errorf("arithmetic on the CPU: %v is not a known curve", id)
+		return nil, nil, fmt.Errorf("arithmetic on the CPU: %v is not a known curve", id)
 	}
-	return e, nil
+	return e, turn, nil
 }
 
 // Name is "cpu".

@@ -53,8 +53,8 @@ const (
 	foldedBits = fr.Bits - 1
 )
 
-// vecMin is the number of terms from which vector kernels are faster.
-const vecMin = 256
+// vecMin is the number of full-length terms from which vector kernels are faster.
+const vecMin = 512
 
 // valueG1 is p in the memory that the curves share.
 func valueG1(p *pointG1) (v curve.G1) {

@@ -43,8 +43,8 @@ func newTermsG1(q curve.Query, w []curve.Scalar, pick []uint32) (*termsG1, error
 	return t, nil
 }
 
-// scalars writes the terms [from, to) to dst: the plain scalars, folded if r is
-// not nil, those of points at infinity as zero. It counts them by length in h.
+// scalars writes the terms [from, to) to dst: the scalars folded, those of
+// points at infinity as zero. It counts them by length in h.
 func (t *termsG1) scalars(dst []window.Scalar, from, to int, r *[4]uint64, h *window.Histogram) error {
 	for i := from; i < to; i++ {
 		j := uint32(i)
@@ -65,10 +65,6 @@ func (t *termsG1) scalars(dst []window.Scalar, from, to int, r *[4]uint64, h *wi
 			continue
 		}
 		*s = (*fr.Element)(&t.w[wire]).Bits()
-		if r == nil {
-			h[window.Len(s)]++
-			continue
-		}
 		h[window.Fold(s, r)]++
 	}
 	return nil
@@ -103,23 +99,15 @@ func (e *Engine) msmBytesG1(n int) int64 {
 	if n <= tinyG1 {
 		return 0
 	}
+	most := window.Bound(n, foldedBits, e.Workers, bytesG1)
 	if e.vectorsG1(n) {
-		return 34*int64(n) + int64(e.VecG1.MSMScratch(n, e.Workers))
+		most = max(most, 34*int64(n)+int64(e.VecG1.MSMScratch(n, e.Workers)))
 	}
-	return window.Bound(n, foldedBits, e.Workers, bytesG1)
+	return most
 }
 
-// vectorsG1 says whether the vector kernels take a sum of n terms.
+// vectorsG1 says whether the vector kernels take a sum of n full-length terms.
 func (e *Engine) vectorsG1(n int) bool { return e.VecG1 != nil && n >= vecMin }
-
-// compactG1 says whether a sum of n terms of which so many are not zero is
-// worth an index, and does not need more memory for it than its bound says.
-func (e *Engine) compactG1(terms, n int) bool {
-	if terms > n/2 {
-		return false
-	}
-	return !e.vectorsG1(n) || e.VecG1.MSMScratch(terms, e.Workers) <= e.VecG1.MSMScratch(n, e.Workers)
-}
 
 // vectorG1 has the vector kernels compute Σ scalars[i]·points[index[i]].
 func (e *Engine) vectorG1(ctx context.Context, sc *alloc.Scope, t *termsG1, index []uint32, scalars []window.Scalar) (p pointG1, err error) {
@@ -167,14 +155,10 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	defer buf.Release()
 	scalars := buf.Slice()
 	r := modulus()
-	fold := &r
-	if e.vectorsG1(t.n) {
-		fold = nil // the kernels take scalars of full length
-	}
 	workers := max(1, min(e.Workers, t.n/1024))
 	hist := make([]window.Histogram, workers)
 	err = par.Blocks(ctx, workers, t.n, blockLen, func(worker, from, to int) error {
-		return t.scalars(scalars[from:to], from, to, fold, &hist[worker])
+		return t.scalars(scalars[from:to], from, to, &r, &hist[worker])
 	})
 	if err != nil {
 		return pointG1{}, err
@@ -187,7 +171,8 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		return pointG1{}, nil
 	}
 	index := pick
-	if e.compactG1(terms, t.n) {
+	vectors := e.vectorsG1(hist[0].Weight(foldedBits))
+	if terms <= t.n/2 && (!vectors || e.VecG1.MSMScratch(terms, e.Workers) <= e.VecG1.MSMScratch(t.n, e.Workers)) {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Dirty)
 		if err != nil {
 			return pointG1{}, err
@@ -197,20 +182,24 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		window.Compact(scalars, index, pick)
 		scalars = scalars[:terms]
 	}
-	if fold == nil {
-		return e.vectorG1(ctx, sc, t, index, scalars)
-	}
 	n := len(scalars)
 	plan := window.For(t.n, n, foldedBits, &hist[0])
 	offset := plan.Offset()
 	err = par.Blocks(ctx, workers, n, blockLen, func(_, from, to int) error {
 		for i := from; i < to; i++ {
-			window.AddOffset(&scalars[i], &offset)
+			if vectors {
+				window.Unfold(&scalars[i], &r)
+			} else {
+				window.AddOffset(&scalars[i], &offset)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return pointG1{}, err
+	}
+	if vectors {
+		return e.vectorG1(ctx, sc, t, index, scalars)
 	}
 
 	s := &sumG1{Layout: e.layoutG1(plan, n), ctx: ctx, points: t.points}

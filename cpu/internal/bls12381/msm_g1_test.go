@@ -249,7 +249,7 @@ func TestMSMG1WithoutMemory(t *testing.T) {
 
 func testNoMemoryG1(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	const n = 600
+	const n = 900
 	q := queryG1(pointsG1(rng, n, false))
 	w := scalarsG1(rng, n, "random")
 	want := refG1(t, q, w, nil)

@@ -251,7 +251,7 @@ func TestMSMG2WithoutMemory(t *testing.T) {
 
 func testNoMemoryG2(t *testing.T, e *Engine) {
 	rng := newRand(t)
-	const n = 600
+	const n = 900
 	q := queryG2(pointsG2(rng, n, false))
 	w := scalarsG2(rng, n, "random")
 	want := refG2(t, q, w, nil)

@@ -45,8 +45,8 @@ func newTermsG2(q curve.Query, w []curve.Scalar, pick []uint32) (*termsG2, error
 	return t, nil
 }
 
-// scalars writes the terms [from, to) to dst: the plain scalars, folded if r is
-// not nil, those of points at infinity as zero. It counts them by length in h.
+// scalars writes the terms [from, to) to dst: the scalars folded, those of
+// points at infinity as zero. It counts them by length in h.
 func (t *termsG2) scalars(dst []window.Scalar, from, to int, r *[4]uint64, h *window.Histogram) error {
 	for i := from; i < to; i++ {
 		j := uint32(i)
@@ -67,10 +67,6 @@ func (t *termsG2) scalars(dst []window.Scalar, from, to int, r *[4]uint64, h *wi
 			continue
 		}
 		*s = (*fr.Element)(&t.w[wire]).Bits()
-		if r == nil {
-			h[window.Len(s)]++
-			continue
-		}
 		h[window.Fold(s, r)]++
 	}
 	return nil
@@ -105,23 +101,15 @@ func (e *Engine) msmBytesG2(n int) int64 {
 	if n <= tinyG2 {
 		return 0
 	}
+	most := window.Bound(n, foldedBits, e.Workers, bytesG2)
 	if e.vectorsG2(n) {
-		return 34*int64(n) + int64(e.VecG2.MSMScratch(n, e.Workers))
+		most = max(most, 34*int64(n)+int64(e.VecG2.MSMScratch(n, e.Workers)))
 	}
-	return window.Bound(n, foldedBits, e.Workers, bytesG2)
+	return most
 }
 
-// vectorsG2 says whether the vector kernels take a sum of n terms.
+// vectorsG2 says whether the vector kernels take a sum of n full-length terms.
 func (e *Engine) vectorsG2(n int) bool { return e.VecG2 != nil && n >= vecMin }
-
-// compactG2 says whether a sum of n terms of which so many are not zero is
-// worth an index, and does not need more memory for it than its bound says.
-func (e *Engine) compactG2(terms, n int) bool {
-	if terms > n/2 {
-		return false
-	}
-	return !e.vectorsG2(n) || e.VecG2.MSMScratch(terms, e.Workers) <= e.VecG2.MSMScratch(n, e.Workers)
-}
 
 // vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]].
 func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar) (p pointG2, err error) {
@@ -169,14 +157,10 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	defer buf.Release()
 	scalars := buf.Slice()
 	r := modulus()
-	fold := &r
-	if e.vectorsG2(t.n) {
-		fold = nil // the kernels take scalars of full length
-	}
 	workers := max(1, min(e.Workers, t.n/1024))
 	hist := make([]window.Histogram, workers)
 	err = par.Blocks(ctx, workers, t.n, blockLen, func(worker, from, to int) error {
-		return t.scalars(scalars[from:to], from, to, fold, &hist[worker])
+		return t.scalars(scalars[from:to], from, to, &r, &hist[worker])
 	})
 	if err != nil {
 		return pointG2{}, err
@@ -189,7 +173,8 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		return pointG2{}, nil
 	}
 	index := pick
-	if e.compactG2(terms, t.n) {
+	vectors := e.vectorsG2(hist[0].Weight(foldedBits))
+	if terms <= t.n/2 && (!vectors || e.VecG2.MSMScratch(terms, e.Workers) <= e.VecG2.MSMScratch(t.n, e.Workers)) {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Dirty)
 		if err != nil {
 			return pointG2{}, err
@@ -199,20 +184,24 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		window.Compact(scalars, index, pick)
 		scalars = scalars[:terms]
 	}
-	if fold == nil {
-		return e.vectorG2(ctx, sc, t, index, scalars)
-	}
 	n := len(scalars)
 	plan := window.For(t.n, n, foldedBits, &hist[0])
 	offset := plan.Offset()
 	err = par.Blocks(ctx, workers, n, blockLen, func(_, from, to int) error {
 		for i := from; i < to; i++ {
-			window.AddOffset(&scalars[i], &offset)
+			if vectors {
+				window.Unfold(&scalars[i], &r)
+			} else {
+				window.AddOffset(&scalars[i], &offset)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return pointG2{}, err
+	}
+	if vectors {
+		return e.vectorG2(ctx, sc, t, index, scalars)
 	}
 
 	s := &sumG2{Layout: e.layoutG2(plan, n), ctx: ctx, points: t.points}

@@ -31,6 +31,19 @@ func Fold(s *Scalar, r *Scalar) int {
 	return n
 }
 
+// Unfold undoes Fold.
+func Unfold(s *Scalar, r *Scalar) {
+	if s[3]&signBit == 0 {
+		return
+	}
+	s[3] &^= signBit
+	var b uint64
+	s[0], b = bits.Sub64(r[0], s[0], 0)
+	s[1], b = bits.Sub64(r[1], s[1], b)
+	s[2], b = bits.Sub64(r[2], s[2], b)
+	s[3], _ = bits.Sub64(r[3], s[3], b)
+}
+
 // Len is the bit length of a plain scalar.
 func Len(s *Scalar) int {
 	for i := 3; i >= 0; i-- {

@@ -43,6 +43,15 @@ func (h *Histogram) Terms() int {
 	return n
 }
 
+// Weight is how many scalars of the given length have as many bits together.
+func (h *Histogram) Weight(bits int) int {
+	n := 0
+	for b, v := range h {
+		n += b * v
+	}
+	return n / bits
+}
+
 // Plan says how a sum is cut. Windows are taken in rounds of Group windows at
 // a time, so that small sums have batches as long as large ones.
 type Plan struct {

@@ -79,6 +79,10 @@ func TestFoldTakesTheSmaller(t *testing.T) {
 		if got := Fold(&s, &r); got != want {
 			t.Errorf("%v: length %d, want %d", v, got, want)
 		}
+		u := s
+		if Unfold(&u, &r); u != limbs(v) {
+			t.Errorf("%v: unfolded %v", v, u)
+		}
 		if sign := s[3] >> 63; sign == 1 != (v.Cmp(half) > 0) {
 			t.Errorf("%v: sign %d", v, sign)
 		}
