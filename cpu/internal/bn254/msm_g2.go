@@ -251,7 +251,7 @@ func (s *sumG2) make(sc *alloc.Scope) (release func(), err error) {
 	}
 	s.sort = window.Sort{
 		Plan: s.Plan, Parts: s.Workers,
-		Entries: cut(s.Layout.Entries), Counts: cut(s.Workers * s.Buckets), Start: cut(s.Buckets + 1),
+		Entries: cut(s.Entries), Counts: cut(s.Workers * s.Buckets), Start: cut(s.Buckets + 1),
 	}
 	s.edges = cut(s.Edges)
 	return release, nil

@@ -40,7 +40,7 @@ func TestBlocksStop(t *testing.T) {
 		}
 		return nil
 	})
-	if err != bad {
+	if !errors.Is(err, bad) {
 		t.Errorf("error %v", err)
 	}
 	if ran.Load() == 1<<20 {

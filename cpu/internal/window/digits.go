@@ -81,7 +81,6 @@ type digit struct {
 	high        uint // shift of the next limb; 64 gives 0 in Go
 	mask        uint64
 	half        uint64
-	top         uint64 // what the last limb keeps: all but the sign
 	next        uint
 }
 
