@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -50,6 +51,8 @@ func (q *queue) tryPush(m message) (done, gone bool) {
 // push waits for room. It reports false if the item is gone; the caller keeps
 // the message then.
 func (q *queue) push(m message) bool {
+	// One turn for whoever may be about to make room, as in pop.
+	runtime.Gosched()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -129,6 +132,12 @@ func (q *queue) pop(r *run) (m message, waited time.Duration, v verdict) {
 		default:
 			if !waiting {
 				waiting, since = true, r.now()
+				// One turn for whoever may be about to bring something: that
+				// is cheaper than to sleep and be woken.
+				q.mu.Unlock()
+				runtime.Gosched()
+				q.mu.Lock()
+				continue
 			}
 			q.notEmpty.Wait()
 			continue
