@@ -3,7 +3,7 @@
 package meter
 
 import (
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -22,7 +22,7 @@ type Sample struct {
 // Run does work once and measures it. It collects garbage first and starts the
 // kernel's count of the peak afresh, so that loading does not count.
 func Run(work func() error) (Sample, error) {
-	runtime.GC()
+	debug.FreeOSMemory() // what loading left behind counts for nobody
 	if err := alloc.ResetResidentPeak(); err != nil {
 		return Sample{}, err
 	}
