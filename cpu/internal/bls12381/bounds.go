@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/snarkline/snarkline/alloc"
-	"github.com/snarkline/snarkline/cpu/internal/window"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -24,13 +23,4 @@ func (e *Engine) MSMScratch(g curve.Group, n int) alloc.Amount {
 		return alloc.HostBytes(e.msmBytesG2(n))
 	}
 	return alloc.HostBytes(max(e.msmBytesG1(n), e.sumBytes(n)))
-}
-
-// sumBytes is what SumG1 of n points draws.
-func (e *Engine) sumBytes(n int) int64 {
-	if n <= tinyG1 {
-		return 0
-	}
-	workers, chunk, batch := e.sumLayout(n)
-	return int64(workers) * int64((chunk+1)*bytesG1+window.TreeBytes(chunk, batch, bytesG1))
 }

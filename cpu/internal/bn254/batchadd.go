@@ -5,6 +5,7 @@ package bn254
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cpu/internal/par"
@@ -17,6 +18,36 @@ func (e *Engine) sumLayout(n int) (workers, chunk, batch int) {
 	workers = max(1, min(e.Workers, n/blockLen))
 	chunk = min(4096, max(window.Chunk(n, workers, bytesG1), 128))
 	return workers, chunk, window.Batch(chunk)
+}
+
+// sumVecMin is the number of points from which vector kernels add them up.
+const sumVecMin = 2048
+
+func (e *Engine) vectorSum(n int) bool { return e.VecG1 != nil && n >= sumVecMin }
+
+// sumBytes is what SumG1 of n points draws.
+func (e *Engine) sumBytes(n int) int64 {
+	if n <= tinyG1 {
+		return 0
+	}
+	workers, chunk, batch := e.sumLayout(n)
+	if e.vectorSum(n) {
+		return int64(e.VecG1.SumScratch(workers))
+	}
+	return int64(workers) * int64((chunk+1)*bytesG1+window.TreeBytes(chunk, batch, bytesG1))
+}
+
+// sumByVectors has the vector kernels add up the points of class One.
+func (e *Engine) sumByVectors(ctx context.Context, sc *alloc.Scope, q curve.Query, classes []curve.Class, workers int) (p pointG1, err error) {
+	buf, err := alloc.Make[byte](sc, e.VecG1.SumScratch(workers), alloc.Bucket, alloc.Dirty)
+	if err != nil {
+		return p, err
+	}
+	defer buf.Release()
+	keep := func(j int) bool { return classes[q.Wire(j)] == curve.One }
+	out := unsafe.Slice((*uint64)(unsafe.Pointer(&p)), bytesG1/8)
+	err = e.VecG1.Sum(ctx, q.Points.Data, keep, workers, buf.Slice(), out)
+	return p, err
 }
 
 // SumG1 is the plain sum of the points of q whose wire is of class One. The
@@ -52,6 +83,9 @@ func (e *Engine) sumG1(ctx context.Context, sc *alloc.Scope, q curve.Query, clas
 		return pointG1{}, err
 	}
 	defer end()
+	if e.vectorSum(t.n) {
+		return e.sumByVectors(ctx, sc, q, classes, workers)
+	}
 	buf, err := alloc.Make[pointG1](sc, workers*(chunk+1), alloc.Bucket, alloc.Dirty)
 	if err != nil {
 		return pointG1{}, err

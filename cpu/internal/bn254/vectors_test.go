@@ -116,7 +116,7 @@ func TestClassesTailAndSum(t *testing.T) {
 		if n == 5000 {
 			w = scalarsG1(rng, n+10, "one")
 		}
-		for _, workers := range []int{1, 2, 5} {
+		for _, workers := range []int{1, 2, 5, 12} {
 			e := engineG1(workers)
 			classes := make([]curve.Class, len(w))
 			counts, err := e.Classify(ctx, w, classes)
@@ -141,7 +141,7 @@ func TestClassesTailAndSum(t *testing.T) {
 			}
 			q := queryG1(pts)
 			q.First = 7
-			if workers == 2 {
+			if workers%10 == 2 {
 				q.Wires = make([]uint32, n)
 				for i := range q.Wires {
 					q.Wires[i] = rng.Uint32N(uint32(len(w)))
@@ -186,7 +186,12 @@ func TestClassesTailAndSum(t *testing.T) {
 
 func TestSumNeedsItsMemory(t *testing.T) {
 	defer alloc.CheckLeaks(t)
-	e := engineG1(2)
+	for _, workers := range []int{2, 12} {
+		testSumMemory(t, engineG1(workers))
+	}
+}
+
+func testSumMemory(t *testing.T, e *Engine) {
 	const n = 9000
 	q := queryG1(pointsG1(newRand(t), n, false))
 	classes := make([]curve.Class, n)
