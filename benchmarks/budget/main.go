@@ -56,6 +56,7 @@ func main() {
 	cache := flag.String("cache", filepath.Join(os.TempDir(), "snarkline-budget"), "folder for the key")
 	child := flag.String("child", "", "internal: bounded or unbounded")
 	flag.Parse()
+	logger.Disable()
 	id, err := curve.Parse(*name)
 	if err == nil {
 		b := bench{log: *log, rounds: *rounds, id: id, key: filepath.Join(*cache, fmt.Sprintf("%v-%d.slk", id, *log))}
@@ -153,7 +154,6 @@ func (b *bench) prepare(ctx context.Context) error {
 
 // run is one measured batch, in a process of its own.
 func (b *bench) run(ctx context.Context, kind string) error {
-	logger.Disable()
 	debug.SetGCPercent(25) // as the command does: all that is large lies outside of Go's heap
 	c, err := b.circuit()
 	if err != nil {

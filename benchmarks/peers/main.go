@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/consensys/gnark/logger"
+
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -45,6 +47,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	logger.Disable()
 	if len(args) > 0 && args[0] == "child" {
 		return child(ctx, args[1:])
 	}

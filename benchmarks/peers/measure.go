@@ -14,7 +14,6 @@ import (
 	gnarkgroth16 "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/logger"
 
 	"github.com/snarkline/snarkline/benchmarks/internal/meter"
 	"github.com/snarkline/snarkline/cpu"
@@ -35,7 +34,6 @@ const (
 // measure proves once to warm up, then proofs times, and prints the samples.
 // The last proof of each is verified by gnark.
 func measure(ctx context.Context, prover string, s setting, proofs int) error {
-	logger.Disable()
 	prove, err := load(ctx, prover, s)
 	if err != nil {
 		return err
