@@ -7,7 +7,7 @@ const directRows = 32
 // enough to fill batches, few against m.
 func segmentsFor(m int) int {
 	s := directRows
-	for s < batchSize/2 && s*s < 4*m {
+	for s < 512 && s*s < 4*m {
 		s *= 2
 	}
 	return min(s, m)

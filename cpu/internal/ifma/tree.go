@@ -3,13 +3,20 @@ package ifma
 import "context"
 
 const (
-	chunk   = 4096 // points that a tree takes at once
+	chunk   = 8192 // points that a tree takes at once
 	pieces  = 64   // points of a long segment that become one partial sum
 	singles = 64   // conversions collected
 )
 
-// batchSize is the number of pairs under one inversion.
-const batchSize = 1024
+// batch is the number of pairs under one inversion: as many as keep the records
+// in the second-level cache.
+func (k *kernels) batch() int {
+	n := 512
+	for (2*n/8)*k.recBytes <= 1200<<10 {
+		n *= 2
+	}
+	return n
+}
 
 // A segment is a run of names in a worker's list whose sum goes to a row.
 type segment struct {
@@ -40,12 +47,12 @@ type summer struct {
 const summerRows = chunk + chunk + chunk/pieces + 1
 
 func summerBytes(k *kernels) int {
-	return adderBytes(k, batchSize) + 2*align(4*chunk) + align(12*chunk) + 2*align(4*(singles+ahead))
+	return adderBytes(k, k.batch()) + 2*align(4*chunk) + align(12*chunk) + 2*align(4*(singles+ahead))
 }
 
 // newSummer makes a summer over rows; its own are the last summerRows.
 func newSummer(ctx context.Context, g *Group, rows int, s *scratch) *summer {
-	w := &summer{adder: newAdder(g.k, g.ops, batchSize, s), ctx: ctx}
+	w := &summer{adder: newAdder(g.k, g.ops, g.k.batch(), s), ctx: ctx}
 	w.list, w.next = s.uint32s(chunk), s.uint32s(chunk)
 	w.segs = segments(s, chunk)
 	w.sa, w.sd = s.uint32s(singles+ahead), s.uint32s(singles+ahead)
