@@ -63,7 +63,7 @@ func TestSum(t *testing.T) {
 	})
 }
 
-// TestLongSum takes more than chunk·pieces points, so that partial sums are
+// TestLongSum takes more than partials·pieces points, so that partial sums are
 // summed before the end.
 func TestLongSum(t *testing.T) {
 	if !Available() || testing.Short() {
@@ -71,7 +71,7 @@ func TestLongSum(t *testing.T) {
 	}
 	o := oracles()[2]
 	g := NewGroup(o.id, o.g)
-	const n, few = chunk*pieces + 12345, 1000
+	const n, few = partials*pieces + 12345, 1000
 	size := g.k.pointBytes()
 	pts := o.random(few)
 	count := make([]curve.Scalar, few)

@@ -3,9 +3,10 @@ package ifma
 import "context"
 
 const (
-	chunk   = 8192 // points that a tree takes at once
-	pieces  = 64   // points of a long segment that become one partial sum
-	singles = 64   // conversions collected
+	chunk    = 8192 // points that a tree takes at once
+	pieces   = 64   // points of a long segment that become one partial sum
+	partials = 2048 // partial sums of a long segment that are kept
+	singles  = 64   // conversions collected
 )
 
 // batch is the number of pairs under one inversion: as many as keep the records
@@ -37,14 +38,14 @@ type summer struct {
 	nsing  int
 
 	bump  uint32 // first of chunk rows for the inner nodes of trees
-	parts uint32 // first of chunk + chunk/pieces rows for partial sums
+	parts uint32 // first of partials + partials/pieces rows for partial sums
 
 	partial int // partial sums of a long sum so far
 	ctx     context.Context
 }
 
 // summerRows is the number of rows a summer takes for itself.
-const summerRows = chunk + chunk + chunk/pieces + 1
+const summerRows = chunk + partials + partials/pieces + 1
 
 func summerBytes(k *kernels) int {
 	return adderBytes(k, k.batch()) + 2*align(4*chunk) + align(12*chunk) + 2*align(4*(singles+ahead))
@@ -188,7 +189,7 @@ func (s *summer) feed(names []uint32) error {
 			return err
 		}
 		names = names[m:]
-		if s.partial++; s.partial == chunk {
+		if s.partial++; s.partial == partials {
 			s.tree(true)
 			s.shrink()
 		}
@@ -227,13 +228,13 @@ func (s *summer) shrink() {
 	for i := 0; i < s.partial; i += pieces {
 		start := s.used
 		s.gather(i, min(i+pieces, s.partial))
-		s.segs[m] = segment{int32(start), int32(s.used - start), s.parts + chunk + uint32(m)}
+		s.segs[m] = segment{int32(start), int32(s.used - start), s.parts + partials + uint32(m)}
 		m++
 	}
 	s.ns = m
 	s.tree(false)
 	for i := range m {
-		copy(s.row(s.parts+uint32(i)), s.row(s.parts+chunk+uint32(i)))
+		copy(s.row(s.parts+uint32(i)), s.row(s.parts+partials+uint32(i)))
 	}
 	s.partial = m
 }
