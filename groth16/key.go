@@ -20,7 +20,7 @@ type CommitmentKey struct {
 // with one key. Close gives its memory back (buffers and mappings); nothing
 // may use the key then.
 //
-// With π the wires' polynomials A, B, C, n the domain size and Z = Xⁿ − 1:
+// With A_i, B_i, C_i the wires' polynomials, n the domain size and Z = Xⁿ − 1:
 // A, B1, B2 hold A_i(τ), B_i(τ); L the wires' part of C; H the quotient's.
 type ProvingKey struct {
 	Curve  curve.ID
