@@ -192,7 +192,7 @@ func (w *msmWorker) window(part, win int) error {
 		return err
 	}
 	w.acc.add(accFirst, accFirst+1)
-	n := w.Group.k.pointBytes() / 8
+	n := w.k.pointBytes() / 8
 	w.acc.affine(accFirst, w.sums[(part*w.windows+win)*n:][:n])
 	return nil
 }

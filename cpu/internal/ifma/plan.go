@@ -12,31 +12,40 @@ type msmPlan struct {
 	recode         [4]uint64 // see setTop
 }
 
-const maxWindow = 18
+const (
+	maxWindow = 18
+	maxPart   = 1 << 20 // a worker's scratch grows with a part
+	minPart   = 256
+)
 
-// plan chooses the window that costs the least additions: one a point and
-// window, and about 2.6 a bucket for its reduction, besides a constant.
+// plan chooses the cut that is done first: workers take tasks in turns, and a
+// task costs an addition a point, about 2.6 a bucket for the reduction, and a
+// constant.
 func (g *Group) plan(n, workers int) msmPlan {
-	p := msmPlan{n: n, workers: max(workers, 1)}
-	best := -1
+	workers = max(workers, 1)
+	var best msmPlan
+	least := -1
 	for c := 4; c <= maxWindow; c++ {
-		q := msmPlan{c: c, windows: (g.bits + c - 1) / c}
-		q.setTop(g)
-		cost := q.windows*(n+3000) + ((q.windows-1)<<(c-1)+q.top)*26/10
-		if best < 0 || cost < best {
-			best = cost
-			p.c, p.windows, p.top, p.recode = q.c, q.windows, q.top, q.recode
+		p := msmPlan{n: n, c: c, windows: (g.bits + c - 1) / c}
+		for p.parts = 1; p.parts == 1 || n/p.parts >= minPart; p.parts *= 2 {
+			if n/p.parts > maxPart {
+				continue
+			}
+			tasks := p.windows * p.parts
+			rounds := (tasks + workers - 1) / workers
+			cost := rounds * (n/p.parts + 3000 + 26<<(c-1)/10)
+			if least < 0 || cost < least {
+				least, best = cost, p
+			}
+			if tasks >= 4*workers {
+				break
+			}
 		}
 	}
-	// Two tasks a worker even out their lengths; a part costs a reduction of
-	// its own, so it must be long against the buckets.
-	p.parts = 1
-	for p.parts*p.windows < 2*p.workers && n/(2*p.parts) > 4<<p.c {
-		p.parts *= 2
-	}
-	p.part = (n + p.parts - 1) / p.parts
-	p.workers = min(p.workers, p.parts*p.windows)
-	return p
+	best.setTop(g)
+	best.part = (n + best.parts - 1) / best.parts
+	best.workers = min(workers, best.parts*best.windows)
+	return best
 }
 
 // setTop works out the recoding: a scalar plus recode, cut in windows of c bits,
