@@ -10,6 +10,7 @@ var bn254 = []rename{
 	{"bls12381", "bn254"},
 	{"BLS12381", "BN254"},
 	{"BLS12-381", "BN254"},
+	{"limb.Sub6", "limb.Sub4"},
 }
 
 // g2 turns code for G1 into code for G2.

@@ -13,6 +13,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	"github.com/snarkline/snarkline/cpu/internal/ifma"
+	"github.com/snarkline/snarkline/cpu/internal/limb"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -88,3 +89,18 @@ func modulus() (r [4]uint64) {
 	}
 	return r
 }
+
+// prime is the order of the base field in plain limbs.
+var prime = func() (q [fp.Limbs]uint64) {
+	for i, w := range fp.Modulus().Bits() {
+		q[i] = uint64(w)
+	}
+	return q
+}()
+
+// subG1 and subG2 are z = x − y without a branch.
+func subG1(z, x, y *coordG1) {
+	limb.Sub6((*[fp.Limbs]uint64)(z), (*[fp.Limbs]uint64)(x), (*[fp.Limbs]uint64)(y), &prime)
+}
+
+func subG2(z, x, y *coordG2) { z.Sub(x, y) }

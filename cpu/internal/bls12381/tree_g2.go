@@ -91,7 +91,7 @@ func (t *treeG2) add(pts []pointG2, pairs []window.Pair) {
 			continue
 		}
 		a, b, d := &pts[p.A], &pts[p.B], &den[i]
-		d.Sub(&b.X, &a.X)
+		subG2(d, &b.X, &a.X)
 		k := uint8(pairAdd)
 		if d.IsZero() || a.Y.IsZero() || b.Y.IsZero() {
 			k = pairKindG2(d, a, b)
@@ -123,7 +123,7 @@ func (t *treeG2) add(pts []pointG2, pairs []window.Pair) {
 		l.Mul(&acc, &pre[i])
 		acc.Mul(&acc, &den[i])
 		if kind[i] == pairAdd {
-			y.Sub(&b.Y, &a.Y)
+			subG2(&y, &b.Y, &a.Y)
 		} else {
 			x.Square(&a.X)
 			y.Double(&x)
@@ -131,11 +131,11 @@ func (t *treeG2) add(pts []pointG2, pairs []window.Pair) {
 		}
 		l.Mul(&l, &y)
 		x.Square(&l)
-		x.Sub(&x, &a.X)
-		x.Sub(&x, &b.X)
-		y.Sub(&a.X, &x)
+		subG2(&x, &x, &a.X)
+		subG2(&x, &x, &b.X)
+		subG2(&y, &a.X, &x)
 		y.Mul(&y, &l)
-		out.Y.Sub(&y, &a.Y)
+		subG2(&out.Y, &y, &a.Y)
 		out.X = x
 	}
 }

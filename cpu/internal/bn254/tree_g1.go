@@ -91,7 +91,7 @@ func (t *treeG1) add(pts []pointG1, pairs []window.Pair) {
 			continue
 		}
 		a, b, d := &pts[p.A], &pts[p.B], &den[i]
-		d.Sub(&b.X, &a.X)
+		subG1(d, &b.X, &a.X)
 		k := uint8(pairAdd)
 		if d.IsZero() || a.Y.IsZero() || b.Y.IsZero() {
 			k = pairKindG1(d, a, b)
@@ -123,7 +123,7 @@ func (t *treeG1) add(pts []pointG1, pairs []window.Pair) {
 		l.Mul(&acc, &pre[i])
 		acc.Mul(&acc, &den[i])
 		if kind[i] == pairAdd {
-			y.Sub(&b.Y, &a.Y)
+			subG1(&y, &b.Y, &a.Y)
 		} else {
 			x.Square(&a.X)
 			y.Double(&x)
@@ -131,11 +131,11 @@ func (t *treeG1) add(pts []pointG1, pairs []window.Pair) {
 		}
 		l.Mul(&l, &y)
 		x.Square(&l)
-		x.Sub(&x, &a.X)
-		x.Sub(&x, &b.X)
-		y.Sub(&a.X, &x)
+		subG1(&x, &x, &a.X)
+		subG1(&x, &x, &b.X)
+		subG1(&y, &a.X, &x)
 		y.Mul(&y, &l)
-		out.Y.Sub(&y, &a.Y)
+		subG1(&out.Y, &y, &a.Y)
 		out.X = x
 	}
 }
