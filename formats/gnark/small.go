@@ -8,6 +8,8 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/formats/gnark/internal/bls12381"
+	"github.com/snarkline/snarkline/formats/gnark/internal/bn254"
 	"github.com/snarkline/snarkline/groth16"
 )
 
@@ -212,6 +214,18 @@ func WriteWitness(w io.Writer, v witness.Witness) error {
 		return fmt.Errorf("write a gnark witness: %w", err)
 	}
 	return nil
+}
+
+// Wipe clears the values of a gnark witness, which lie on Go's heap until they
+// are collected. It is for callers that are done with one: the witness keeps
+// its shape and is of no more use. Witnesses of other curves, and nil, are left
+// as they are.
+func Wipe(w witness.Witness) {
+	if w == nil {
+		return
+	}
+	bn254.Backend{}.Wipe(w)
+	bls12381.Backend{}.Wipe(w)
 }
 
 // PublicInputs are the public values of a gnark witness, as Verify takes them.
