@@ -76,15 +76,25 @@ func (p *pool) classFor(n int64) (int16, int64) {
 	return c, size
 }
 
-// get moves a block of class c, which holds blocks of the given size, to b. It
-// reports false if there is none.
+// get moves a block of class c, which holds blocks of the given size, to b, for
+// somebody who needs it. It reports false if there is none.
 func (p *pool) get(c int16, size int64, b *block) bool {
 	if c < 0 {
 		return false
 	}
+	if !p.pop(c, size, b) {
+		p.misses.Add(1)
+		return false
+	}
+	p.hits.Add(1)
+	return true
+}
+
+// pop is get that does not count as a hit or a miss: for blocks that leave the
+// pool without anybody having asked for memory.
+func (p *pool) pop(c int16, size int64, b *block) bool {
 	cl := p.classes[c].Load()
 	if cl == nil {
-		p.misses.Add(1)
 		return false
 	}
 	shards, at := uint32(nbShards), uint32(0)
@@ -102,12 +112,10 @@ func (p *pool) get(c int16, size int64, b *block) bool {
 			s.blocks = s.blocks[:k]
 			s.mu.Unlock()
 			p.unpooled(b)
-			p.hits.Add(1)
 			return true
 		}
 		s.mu.Unlock()
 	}
-	p.misses.Add(1)
 	return false
 }
 
@@ -175,7 +183,7 @@ func (p *pool) drain(c int16, need int64) (gone int64) {
 	}
 	for gone < need {
 		var b block
-		if !p.get(c, 0, &b) {
+		if !p.pop(c, 0, &b) {
 			return gone
 		}
 		gone += b.Size

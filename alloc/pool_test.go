@@ -101,6 +101,38 @@ func TestPoolIsBounded(t *testing.T) {
 	}
 }
 
+// Hits and misses are what allocations found: blocks that are trimmed or
+// evicted are neither.
+func TestTrimsAreNoHits(t *testing.T) {
+	tr := newTracker()
+	tr.SetPoolLimit(1 << 20)
+	sc := scope(tr, "pool", Host, nil)
+	made := int64(0)
+	fill := func(n, count int) {
+		var bs []*Buffer[byte]
+		for range count {
+			bs = append(bs, must[*Buffer[byte]](t)(Make[byte](sc, n, Scratch, Dirty)))
+			made++
+		}
+		for _, b := range bs {
+			b.Release()
+		}
+		tr.debugDrain()
+	}
+	fill(64<<10, 16)
+	fill(256<<10, 4) // evicts
+	if p := tr.Pooled(Host); p != 1<<20 {
+		t.Fatalf("%d bytes are pooled: nothing was evicted", p)
+	}
+	if n := tr.TrimPool(); n != 1<<20 {
+		t.Fatalf("%d bytes were trimmed", n)
+	}
+	tr.TrimPool() // of an empty pool
+	if s := tr.Snapshot().Space(Host); s.PoolHits != 0 || s.PoolMisses != made {
+		t.Fatalf("%d hits and %d misses after %d allocations that found nothing", s.PoolHits, s.PoolMisses, made)
+	}
+}
+
 // debugDrain ends the quarantine that debug builds keep.
 func (t *Tracker) debugDrain() {
 	if Debug {
