@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	rounds := fs.Int("rounds", 3, "processes of each prover, in turns")
 	proofs := fs.Int("proofs", 2, "measured proofs in each process, after one that is not")
 	cache := fs.String("cache", filepath.Join(os.TempDir(), "snarkline-peers"), "folder for circuits and keys")
-	snarkjsLog := fs.Int("snarkjs-log", 16, "largest log2 for which snarkjs runs; 0 leaves it out")
+	snarkjsLog := fs.Int("snarkjs-log", 18, "largest log2 for which snarkjs runs; 0 leaves it out")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
