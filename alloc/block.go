@@ -63,7 +63,9 @@ func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 		err = b.fill(n, dirtyPattern) // so that nobody comes to rely on zeros
 	}
 	if err != nil {
-		t.discard(b)
+		if !t.keeps.Load() {
+			_ = t.discard(b) // err is why; the other one is kept
+		}
 		return err
 	}
 	b.Zeroed = false
@@ -98,54 +100,59 @@ func (p *pool) fresh(from *Provider, c int16, size, n int64, b *block) error {
 	return nil
 }
 
-// give takes back the memory of a buffer of n bytes that was counted in at.
-func (t *Tracker) give(b *block, n int64, secret bool, at *cell, rec *record) {
+// give takes back the memory of a buffer of n bytes that was counted in at. An
+// error has been kept already (see failed).
+func (t *Tracker) give(b *block, n int64, secret bool, at *cell, rec *record) error {
 	p := &t.pools[b.space]
 	if d := b.Size - n; d != 0 {
 		p.total.slack.Add(-d)
 	}
 	b.last = at
+	var err error
 	if Debug {
 		// Poison wipes as well.
-		if t.debug.quarantine(b, n, rec) {
-			return
+		var kept bool
+		if kept, err = t.debug.quarantine(b, n, rec); kept {
+			return nil
 		}
 	} else if secret {
-		if err := b.fill(n, 0); err != nil {
-			// It cannot be wiped, so it is not kept for others either.
-			t.failed(err)
-			t.discard(b)
-			return
-		}
+		err = b.fill(n, 0)
 	}
-	t.settle(b)
+	if err != nil {
+		// It cannot be wiped, so it is not kept for others either.
+		t.failed(err)
+		_ = t.discard(b)
+		return err
+	}
+	return t.settle(b)
 }
 
 // settle keeps a block for reuse or gives it back to where it came from.
-func (t *Tracker) settle(b *block) {
+func (t *Tracker) settle(b *block) error {
 	if b.slab != nil {
-		t.discard(b)
-		return
+		return t.discard(b)
 	}
 	p := &t.pools[b.space]
 	if t.providers[b.space].Load() == b.from && p.put(b) {
-		return
+		return nil
 	}
-	t.discard(b)
+	return t.discard(b)
 }
 
-// discard gives a block back to where it came from.
-func (t *Tracker) discard(b *block) {
+// discard gives a block back to where it came from. An error has been kept.
+func (t *Tracker) discard(b *block) error {
 	if Debug {
 		b.leaveQuarantine(0)
 	}
 	if b.slab != nil {
 		t.slabs.give(b)
-		return
+		return nil
 	}
-	if err := (*b.from).Free(b.Region); err != nil {
+	err := (*b.from).Free(b.Region)
+	if err != nil {
 		t.failed(err)
 	}
+	return err
 }
 
 // failed keeps an error that Release cannot return.

@@ -138,7 +138,9 @@ func (c *core) free() {
 	case c.unmap != nil:
 		c.unmap()
 	case c.block.Size > 0:
-		c.tracker.give(&c.block, c.bytes, c.flags&Secret != 0, at, c.rec)
+		if err := c.tracker.give(&c.block, c.bytes, c.flags&Secret != 0, at, c.rec); err != nil && c.tracker.keeps.Load() {
+			return
+		}
 	}
 	at.sub(c.bytes)
 	if c.res != nil {
@@ -198,7 +200,7 @@ func Make[T any](s *Scope, n int, p Purpose, f Flags) (*Buffer[T], error) {
 			}
 		}
 		if err := s.tracker.take(s.space, bytes, f, &b.block); err != nil {
-			if s.res != nil {
+			if s.res != nil && !s.tracker.keeps.Load() {
 				s.res.undraw(s.space, bytes)
 			}
 			return nil, &NoMemoryError{Stage: s.stage, Purpose: p, Space: s.space, Asked: bytes, Err: err}

@@ -17,6 +17,7 @@ type TooLargeError struct {
 	Asked, Limit Amount
 }
 
+// Error says what was asked and what the budget is.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("reserve memory: %v can never fit in the budget of %v", e.Asked, e.Limit)
 }
@@ -32,6 +33,7 @@ type OverdrawError struct {
 	Closed  bool  // the reservation was already closed
 }
 
+// Error says which stage asked for how much, and what was left.
 func (e *OverdrawError) Error() string {
 	s := fmt.Sprintf("stage %v overdraws its reservation: %s of %v memory for %v asked, %s left",
 		e.Stage, formatBytes(e.Asked), e.Space, e.Purpose, formatBytes(e.Left))
@@ -59,6 +61,7 @@ type NoMemoryError struct {
 	Err     error // what the provider said
 }
 
+// Error says which stage asked for how much, and why there is none.
 func (e *NoMemoryError) Error() string {
 	return fmt.Sprintf("stage %v: allocate %s of %v memory for %v: %v",
 		e.Stage, formatBytes(e.Asked), e.Space, e.Purpose, e.Err)

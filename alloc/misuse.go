@@ -10,6 +10,7 @@ type UseAfterFreeError struct {
 	Freed string // debug: the place of the last Release and its callers
 }
 
+// Error says what was used and, in debug builds, where it was made and freed.
 func (e *UseAfterFreeError) Error() string {
 	return fmt.Sprintf("use after free: %s of %s%s", e.What, e.Ref, places(e.Made, e.Freed))
 }
@@ -23,6 +24,7 @@ type DoubleReleaseError struct {
 	Freed string // debug: the place of the Release that was the last one, and its callers
 }
 
+// Error says what was released and, in debug builds, where it was made and freed.
 func (e *DoubleReleaseError) Error() string {
 	return fmt.Sprintf("double release of %s%s", e.Ref, places(e.Made, e.Freed))
 }
@@ -37,6 +39,7 @@ type WriteAfterFreeError struct {
 	Freed  string
 }
 
+// Error says which byte of what was written, and where it was made and freed.
 func (e *WriteAfterFreeError) Error() string {
 	return fmt.Sprintf("write after free or out of bounds at byte %d of %s%s", e.Offset, e.Ref, places(e.Made, e.Freed))
 }

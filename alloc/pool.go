@@ -187,7 +187,7 @@ func (p *pool) drain(c int16, need int64) (gone int64) {
 			return gone
 		}
 		gone += b.Size
-		p.tracker.discard(&b)
+		_ = p.tracker.discard(&b) // kept
 	}
 	return gone
 }

@@ -1,7 +1,6 @@
 package alloc
 
 import (
-	"context"
 	"errors"
 	"testing"
 )
@@ -92,104 +91,4 @@ func TestPoolIsTrimmedBeforeFailing(t *testing.T) {
 		t.Fatalf("%d bytes pooled after %d allocations", p.inUse(), p.allocs)
 	}
 	must[*Buffer[byte]](t)(Make[byte](sc, 90_000, Scratch, Dirty)).Release()
-}
-
-// F14: the counters return to zero on every path that fails or skips.
-func TestCountersReturnToZeroOnFailure(t *testing.T) {
-	tr := newTracker()
-	p := newTestProvider(10_000)
-	_, _ = tr.Register(Device(0), p)
-	budget := NewBudget(on(1<<20, 1<<20))
-	zero := func(what string) {
-		t.Helper()
-		for _, s := range []Space{Host, Device(0)} {
-			if tr.Live(s) != 0 {
-				t.Errorf("%s: %d bytes of %v memory stay counted", what, tr.Live(s), s)
-			}
-		}
-		if a := tr.StageLive(StageOf("fails")); !a.IsZero() {
-			t.Errorf("%s: the stage keeps %v", what, a)
-		}
-		for _, r := range tr.Snapshot().Rows {
-			if r.Live != 0 || r.Allocs != r.Frees {
-				t.Errorf("%s: %+v", what, r)
-			}
-		}
-		if c := budget.Stats().Charged; !c.IsZero() {
-			t.Errorf("%s: %v stays charged", what, c)
-		}
-		if p.inUse() != 0 {
-			t.Errorf("%s: the device has %d bytes in use", what, p.inUse())
-		}
-	}
-	try := func(what string, f func(sc *Scope) error) {
-		t.Helper()
-		r := must[*Reservation](t)(budget.Reserve(context.Background(), on(1<<20, 1<<20)))
-		if err := f(scope(tr, "fails", Device(0), r)); err == nil {
-			t.Errorf("%s: no error", what)
-		}
-		if u := r.Used(); !u.IsZero() {
-			t.Errorf("%s: the reservation has %v in use", what, u)
-		}
-		r.Close()
-		zero(what)
-	}
-	try("no memory", func(sc *Scope) error {
-		_, err := Make[byte](sc, 10_001, Scratch, 0)
-		if !errors.Is(err, errNoDevice) {
-			t.Errorf("the cause is lost: %v", err)
-		}
-		return err
-	})
-	try("second of two fails", func(sc *Scope) error {
-		a, err := Make[byte](sc, 6000, Scratch, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Release()
-		_, err = Make[byte](sc, 6000, Scratch, 0)
-		return err
-	})
-	try("cannot clear", func(sc *Scope) error {
-		p.failFill = true
-		defer func() { p.failFill = false }()
-		_, err := Make[byte](sc, 100, Scratch, 0)
-		return err
-	})
-	try("overdraw", func(sc *Scope) error {
-		_, err := Make[byte](sc, 1<<20+1, Scratch, 0)
-		return err
-	})
-	try("overdraw of host memory", func(sc *Scope) error {
-		_, err := Make[byte](sc.In(Host), 1<<20+1, Scratch, 0)
-		return err
-	})
-	try("pointers", func(sc *Scope) error { return second(Make[*int](sc, 1, Scratch, 0)) })
-	try("negative", func(sc *Scope) error { return second(Make[byte](sc, -1, Scratch, 0)) })
-	try("foreign", func(sc *Scope) error { return second(Foreign(sc, External, 1<<21)) })
-	try("no such space", func(sc *Scope) error { return second(Make[byte](sc.In(Pinned), 1, Scratch, 0)) })
-	// Skipped: reserved, and then nothing was made.
-	must[*Reservation](t)(budget.Reserve(context.Background(), on(5, 5))).Close()
-	zero("skipped")
-	if n, _ := tr.FreeErrors(); n != 0 {
-		t.Errorf("%d frees failed", n)
-	}
-	// A device that cannot free: Release has no error to return, so it is kept,
-	// and the memory is not counted as ours any more.
-	b := must[*Buffer[byte]](t)(Make[byte](scope(tr, "fails", Device(0), nil), 10, Scratch, 0))
-	p.failFree = true
-	b.Release()
-	zero("cannot free")
-	if n, err := tr.FreeErrors(); n != 1 || err == nil || tr.Snapshot().FreeErrors != 1 {
-		t.Errorf("the error of a free is lost: %d, %v", n, err)
-	}
-	p.failFree = false
-	// One that cannot wipe gives the memory back and says so.
-	s := must[*Buffer[byte]](t)(Make[byte](scope(tr, "fails", Device(0), nil), 10, Witness, Secret))
-	p.failFill = true
-	s.Release()
-	zero("cannot wipe")
-	if n, _ := tr.FreeErrors(); n != 2 {
-		t.Errorf("%d errors are kept, want 2", n)
-	}
 }

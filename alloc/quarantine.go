@@ -4,16 +4,16 @@ import "bytes"
 
 // quarantine poisons freed memory and keeps it from being used again for a
 // while, so that a write through a stale slice is seen. It reports false for
-// what is too large to keep: that goes its way poisoned.
-func (d *debugState) quarantine(b *block, n int64, rec *record) bool {
+// what is too large to keep: that goes its way poisoned. An error is memory that
+// could not be poisoned, nor wiped therefore.
+func (d *debugState) quarantine(b *block, n int64, rec *record) (bool, error) {
 	b.checkEnd(n, rec)
 	if err := b.fill(b.Size, poison); err != nil {
-		d.tracker.failed(err)
-		return false
+		return false, err
 	}
 	b.rec = rec
 	if b.Size > maxQuarantine || b.Bytes == nil {
-		return false
+		return false, nil
 	}
 	d.tracker.spaces[b.space].pooled.Add(b.Size)
 	d.mu.Lock()
@@ -28,14 +28,14 @@ func (d *debugState) quarantine(b *block, n int64, rec *record) bool {
 	}
 	d.mu.Unlock()
 	d.dismiss(out)
-	return true
+	return true, nil
 }
 
 // dismiss lets blocks go on to the pool or the system.
 func (d *debugState) dismiss(out []block) {
 	for i := range out {
 		d.tracker.spaces[out[i].space].pooled.Add(-out[i].Size)
-		d.tracker.settle(&out[i])
+		_ = d.tracker.settle(&out[i]) // kept
 	}
 }
 

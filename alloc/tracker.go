@@ -101,6 +101,7 @@ type Tracker struct {
 	freeError  atomic.Pointer[error]
 
 	detour atomic.Pointer[detour] // tests only: frees take one goroutine
+	keeps  atomic.Bool            // tests only: paths that fail do not uncount what they took
 	mu     sync.Mutex             // registration of providers
 }
 

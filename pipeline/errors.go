@@ -16,6 +16,7 @@ type StageError struct {
 	Stack []byte // of the panic; nil otherwise
 }
 
+// Error names the stage and the item.
 func (e *StageError) Error() string {
 	return fmt.Sprintf("stage %s, item %v: %v", e.Stage, e.Key, e.Err)
 }
@@ -26,6 +27,7 @@ func (e *StageError) Unwrap() error { return e.Err }
 // PanicError is a panic as an error.
 type PanicError struct{ Value any }
 
+// Error is what was thrown.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap is the value that was thrown, if that is an error.
@@ -51,6 +53,7 @@ type TypeError struct {
 	Want string // the type that is taken
 }
 
+// Error names both places and both types.
 func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s yields %s, but %s takes %s", e.From, e.Got, e.To, e.Want)
 }
@@ -74,6 +77,7 @@ type JoinError struct {
 	Input  string // the node whose value came twice or not at all
 }
 
+// Error names the join, the item and the input.
 func (e *JoinError) Error() string {
 	if e.Reason == Duplicate {
 		return fmt.Sprintf("join %s, item %v: a second value from %s while the first is in flight", e.Join, e.Key, e.Input)
@@ -89,6 +93,7 @@ type AdmitError struct {
 	Held  alloc.Amount // what collected results keep of the budget for good
 }
 
+// Error says what the item needs and what the budget is.
 func (e *AdmitError) Error() string {
 	s := fmt.Sprintf("item %v needs %v, which can never fit in the budget of %v", e.Key, e.Need, e.Limit)
 	if !e.Held.IsZero() {
@@ -103,6 +108,7 @@ type GraphError struct {
 	Errs  []error
 }
 
+// Error is all of Errs in one line.
 func (e *GraphError) Error() string {
 	msgs := make([]string, len(e.Errs))
 	for i, err := range e.Errs {
