@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/snarkline/snarkline/groth16"
@@ -31,8 +32,12 @@ func Assemble(p *Prover) pipeline.Stage[pipeline.Tuple3[HSum, *WireSums, B2Sum],
 			if p.NoVerify {
 				return out, nil
 			}
-			if err := p.VK.Verify(proof, out.Public); err != nil {
+			err = p.VK.Verify(proof, out.Public)
+			if errors.Is(err, groth16.ErrInvalidProof) {
 				return nil, &VerifyError{Key: out.Key, Suspects: suspects(p.Key.Curve, sums), Err: err}
+			}
+			if err != nil { // no judgement on the proof: the verifying key is broken, say
+				return nil, fmt.Errorf("verify the proof: %w", err)
 			}
 			return out, nil
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -165,9 +166,25 @@ func TestWrongWitness(t *testing.T) {
 	}
 }
 
+// vkOf is a copy of p's verifying key, for a test to change.
+func vkOf(p *stages.Prover) *groth16.VerifyingKey {
+	vk := p.VK
+	return &groth16.VerifyingKey{
+		Curve: vk.Curve, Alpha1: vk.Alpha1, Beta1: vk.Beta1, Delta1: vk.Delta1,
+		Beta2: vk.Beta2, Gamma2: vk.Gamma2, Delta2: vk.Delta2, IC: slices.Clone(vk.IC),
+	}
+}
+
 func TestProverCheck(t *testing.T) {
 	p, _ := small(t)
 	other, _ := newProver(t, curve.BLS12381, 64, 40, folded)
+	again, _ := newProver(t, curve.BN254, 64, 39, folded)
+	with := func(change func(vk *groth16.VerifyingKey)) func(*stages.Prover) {
+		return func(q *stages.Prover) {
+			q.VK = vkOf(q)
+			change(q.VK)
+		}
+	}
 	for name, spoil := range map[string]func(q *stages.Prover){
 		"no key":        func(q *stages.Prover) { q.Key = nil },
 		"no circuit":    func(q *stages.Prover) { q.Circuit = nil },
@@ -177,6 +194,16 @@ func TestProverCheck(t *testing.T) {
 		"other engine":  func(q *stages.Prover) { q.Arith = other.Arith },
 		"other circuit": func(q *stages.Prover) { q.Circuit = newToy(curve.BN254, 100, 10).r1cs },
 		"other curve":   func(q *stages.Prover) { q.Circuit = other.Circuit },
+		"other set-up":  func(q *stages.Prover) { q.VK = again.VK },
+		"other counts":  with(func(vk *groth16.VerifyingKey) { vk.IC = append(vk.IC, vk.IC[0]) }),
+		"commitments": with(func(vk *groth16.VerifyingKey) {
+			vk.IC, vk.Committed = append(vk.IC, vk.IC[0]), [][]int{{}}
+			vk.Commitments = make([]groth16.CommitmentVerifyingKey, 1)
+		}),
+		"other alpha": with(func(vk *groth16.VerifyingKey) { vk.Alpha1 = again.VK.Alpha1 }),
+		"other beta":  with(func(vk *groth16.VerifyingKey) { vk.Beta2 = again.VK.Beta2 }),
+		"other delta": with(func(vk *groth16.VerifyingKey) { vk.Delta2 = again.VK.Delta2 }),
+		"other beta1": with(func(vk *groth16.VerifyingKey) { vk.Beta1 = again.VK.Beta1 }),
 	} {
 		q := *p
 		spoil(&q)
@@ -191,5 +218,32 @@ func TestProverCheck(t *testing.T) {
 	q.VK, q.NoVerify = nil, true
 	if err := q.Check(); err != nil {
 		t.Error(err)
+	}
+	// snarkjs's verification_key.json holds neither β₁ nor δ₁.
+	q = *p
+	with(func(vk *groth16.VerifyingKey) { vk.Beta1, vk.Delta1 = curve.G1{}, curve.G1{} })(&q)
+	if err := q.Check(); err != nil {
+		t.Errorf("a verifying key without β₁ and δ₁: %v", err)
+	}
+}
+
+// TestWrongVerifyingKey: keys that Check cannot tell apart give a proof that
+// does not verify; a key that is broken in itself gives no judgement on it.
+func TestWrongVerifyingKey(t *testing.T) {
+	p, toy := small(t)
+	leakFree(t)
+	q := *p
+	q.VK = vkOf(p)
+	q.VK.IC[0], q.VK.IC[1] = q.VK.IC[1], q.VK.IC[0]
+	_, err := stages.Prove(context.Background(), &q, toy.witness(0))
+	var refused *stages.VerifyError
+	if !errors.As(err, &refused) || !errors.Is(err, groth16.ErrInvalidProof) {
+		t.Errorf("a verifying key of another circuit: %v", err)
+	}
+	q.VK = vkOf(p)
+	q.VK.IC[1][0] ^= 1
+	_, err = stages.Prove(context.Background(), &q, toy.witness(0))
+	if err == nil || errors.As(err, &refused) || errors.Is(err, groth16.ErrInvalidProof) {
+		t.Errorf("a verifying key with a point off the curve: %v", err)
 	}
 }

@@ -45,7 +45,8 @@ type Prover struct {
 	NoVerify bool
 	// NoCheck leaves out the search for the first unsatisfied constraint at
 	// synthesis. A wrong witness is then refused only by the verification, and
-	// without the constraint's number.
+	// without the constraint's number; so it is, too, where the circuit has no
+	// C matrix, as that in a .zkey.
 	NoCheck bool
 
 	// MinOnes is the share of ones in a witness, of all its wires, from which
@@ -68,7 +69,8 @@ func (p *Prover) minOnes() float64 {
 }
 
 // Check reports whether key, verifying key, circuit and arithmetic belong
-// together, as far as their sizes and curves can tell.
+// together, as far as their sizes and curves can tell, and the two keys by the
+// points that both of them hold.
 func (p *Prover) Check() error {
 	switch {
 	case p == nil || p.Key == nil:
@@ -89,8 +91,10 @@ func (p *Prover) Check() error {
 			return fmt.Errorf("prover: the key is on %v, the %s on %v", k.Curve, other.what, other.id)
 		}
 	}
-	if p.VK != nil && p.VK.Curve != k.Curve {
-		return fmt.Errorf("prover: the key is on %v, the verifying key on %v", k.Curve, p.VK.Curve)
+	if p.VK != nil {
+		if err := CheckKeys(k, p.VK); err != nil {
+			return fmt.Errorf("prover: %w", err)
+		}
 	}
 	if c.NbWires() != k.NbWires || c.NbPublic() != k.NbPublic {
 		return fmt.Errorf("prover: the key is for %d wires, %d of them public; the circuit has %d and %d",
@@ -98,6 +102,38 @@ func (p *Prover) Check() error {
 	}
 	if n := c.NbConstraints(); n > k.Domain.Size() {
 		return fmt.Errorf("prover: the circuit has %d constraints, the key's domain is 2^%d", n, k.Domain.Log)
+	}
+	return nil
+}
+
+// CheckKeys reports whether a verifying key is of the same set-up as a proving
+// key, as far as can be told without a proof: by the curve, the counts of
+// public inputs and commitments, and the points that both keys hold. β₁ and δ₁,
+// which nothing is verified with, are compared where the verifying key knows
+// them. Keys of two circuits that share α, β and δ, as those of a ceremony
+// before its first contribution, pass.
+func CheckKeys(pk *groth16.ProvingKey, vk *groth16.VerifyingKey) error {
+	switch {
+	case vk.Curve != pk.Curve:
+		return fmt.Errorf("the proving key is on %v, the verifying key on %v", pk.Curve, vk.Curve)
+	case vk.NbPublic() != pk.NbPublic:
+		return fmt.Errorf("the proving key is for %d public inputs, the verifying key for %d: they are of different circuits", pk.NbPublic, vk.NbPublic())
+	case len(vk.Commitments) != len(pk.Commitments):
+		return fmt.Errorf("the proving key makes %d commitments, the verifying key takes %d: they are of different circuits", len(pk.Commitments), len(vk.Commitments))
+	}
+	for _, e := range []struct {
+		name string
+		same bool
+	}{
+		{"α₁", vk.Alpha1 == pk.Alpha1},
+		{"β₂", vk.Beta2 == pk.Beta2},
+		{"δ₂", vk.Delta2 == pk.Delta2},
+		{"β₁", vk.Beta1.IsInfinity() || vk.Beta1 == pk.Beta1},
+		{"δ₁", vk.Delta1.IsInfinity() || vk.Delta1 == pk.Delta1},
+	} {
+		if !e.same {
+			return fmt.Errorf("proving and verifying key have a different %s: they are of different set-ups", e.name)
+		}
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 
 // VerifyError says that a proof was put together and does not verify. It was
 // not handed over. Either the witness does not satisfy the circuit (possible
-// only with NoCheck), or a processor computed wrongly, or the keys do not
-// belong together.
+// where synthesize cannot tell: with NoCheck, or a circuit without a C matrix,
+// as that in a .zkey), or a processor computed wrongly, or the keys do not
+// belong together in a way that CheckKeys cannot see.
 //
 // It is not temporary for the pipeline: to run assemble again on the same sums
 // cannot help, and the inputs of the stages under suspicion are gone. Whoever
@@ -18,7 +19,7 @@ import (
 type VerifyError struct {
 	Key      pipeline.Key
 	Suspects []string // the stages whose results may be wrong, likeliest first
-	Err      error    // what the verifier said
+	Err      error    // what the verifier said; wraps groth16.ErrInvalidProof
 }
 
 // Error names stage, key and suspects.
