@@ -64,9 +64,14 @@ type keeper struct {
 // keptCheck is how often an item that waits is looked at.
 const keptCheck = 10 * time.Millisecond
 
-// wait reserves, unless what is collected leaves no room for good.
+// wait reserves, unless what is collected leaves no room for good, or what a
+// sink has retained leaves none for longer than the graph's patience.
 func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, error) {
-	if !r.collects {
+	patience := r.g.patience
+	if r.g.shared != nil {
+		patience = 0
+	}
+	if !r.collects && patience == 0 {
 		return r.budget.Reserve(r.ctx, need)
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
@@ -78,12 +83,17 @@ func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, 
 		defer watch.Done()
 		tick := time.NewTicker(keptCheck)
 		defer tick.Stop()
+		st := stall{since: time.Now()}
 		for {
 			select {
 			case <-ended:
 				return
 			case <-tick.C:
-				if err := k.inVain(r, it, need); err != nil {
+				err := k.inVain(r, it, need)
+				if err == nil && patience > 0 {
+					err = st.look(r, it, need, patience)
+				}
+				if err != nil {
 					cancel(err)
 					return
 				}
@@ -116,6 +126,26 @@ func (k *keeper) inVain(r *run, it *item, need alloc.Amount) error {
 		if b.Limit[i] > 0 && need[i] > 0 && need[i]+held[i] > b.Limit[i] {
 			return &AdmitError{Key: it.key, Need: need, Limit: b.Limit, Held: held}
 		}
+	}
+	return nil
+}
+
+// stall is for how long nothing has moved in the budget with no item in flight.
+type stall struct {
+	since   time.Time
+	charged alloc.Amount
+}
+
+// look is an error if what outlived its items has not changed for longer than
+// patience. Who holds it is not known, and may yet let go: hence the patience.
+func (st *stall) look(r *run, it *item, need alloc.Amount, patience time.Duration) error {
+	b := r.budget.Stats()
+	if b.Open > 0 || b.Charged != st.charged {
+		st.since, st.charged = time.Now(), b.Charged
+		return nil
+	}
+	if waited := time.Since(st.since); waited >= patience {
+		return &AdmitError{Key: it.key, Need: need, Limit: b.Limit, Held: b.Charged, Waited: waited}
 	}
 	return nil
 }

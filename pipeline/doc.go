@@ -40,7 +40,13 @@
 // reserved; see [Need]. The reservation shrinks with what the remaining path
 // needs, and closes when the item has left the graph. Stages draw from it
 // through alloc.ScopeOf(ctx) and never wait for memory, so that no budget can
-// deadlock a graph: every item in flight can finish without the next one.
+// deadlock a graph by itself: every item in flight can finish without the next
+// one. What can starve it is memory that outlives its item: a buffer that a sink
+// retains stays charged until it is released. Values of [Collect] are never
+// given back during the run, so an item that does not fit beside them fails with
+// an *[AdmitError] at once; what a sink of [To] or [ToFunc] keeps may be given
+// back at any time, so an item waits for it, for as long as the graph's
+// [Patience] lasts.
 // A source's own values are made before admission and are not counted, so
 // sources should yield descriptions of work. With a budget, the inputs of a
 // join descend from one source.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 )
@@ -85,16 +86,24 @@ func (e *JoinError) Error() string {
 	return fmt.Sprintf("join %s, item %v: %s ended without a value for it", e.Join, e.Key, e.Input)
 }
 
-// AdmitError says that an item can never enter the graph under its budget.
+// AdmitError says that an item can never enter the graph under its budget, or
+// has waited in vain for longer than the graph's Patience.
 type AdmitError struct {
 	Key   Key
 	Need  alloc.Amount // the item's peak
 	Limit alloc.Amount // the budget
-	Held  alloc.Amount // what collected results keep of the budget for good
+	Held  alloc.Amount // what results that have left the graph keep of the budget
+	// Waited is for how long a sink has held on to Held without giving any of it
+	// back. It is 0 where the item can never enter: Held is then Collect's.
+	Waited time.Duration
 }
 
 // Error says what the item needs and what the budget is.
 func (e *AdmitError) Error() string {
+	if e.Waited > 0 {
+		return fmt.Sprintf("item %v needs %v, which does not fit in the budget of %v: buffers that a sink has retained keep %v, and none was given back for %v (see Patience)",
+			e.Key, e.Need, e.Limit, e.Held, e.Waited.Round(time.Millisecond))
+	}
 	s := fmt.Sprintf("item %v needs %v, which can never fit in the budget of %v", e.Key, e.Need, e.Limit)
 	if !e.Held.IsZero() {
 		s += fmt.Sprintf(", of which collected results keep %v", e.Held)

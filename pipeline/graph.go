@@ -23,6 +23,7 @@ type Graph struct {
 	policy    Policy
 	limit     alloc.Amount
 	shared    *alloc.Budget
+	patience  time.Duration // 0: for ever
 	listeners []Listener
 	onFail    []func(Key, error)
 	settings  Settings
@@ -37,10 +38,10 @@ type unsafeHooks struct {
 	endAtStart   bool // a stage's input is released when the stage starts
 }
 
-// New makes an empty graph. Options: Budget, WithBudget, OnError, OnFail,
-// Listen, WithSettings.
+// New makes an empty graph. Options: Budget, WithBudget, Patience, OnError,
+// OnFail, Listen, WithSettings.
 func New(name string, opts ...Option) *Graph {
-	g := &Graph{name: name, names: make(map[string]*node)}
+	g := &Graph{name: name, names: make(map[string]*node), patience: DefaultPatience}
 	for _, o := range opts {
 		if o != nil {
 			o.applyGraph(g)

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -252,6 +253,50 @@ func TestCollectBuffers(t *testing.T) {
 	}
 }
 
+// TestSinkThatKeeps: a sink that retains what it gets starves the graph, which
+// is an error after the patience; one that releases it late does not.
+func TestSinkThatKeeps(t *testing.T) {
+	clean(t)
+	run := func(patience time.Duration, after time.Duration) (*Report, error) {
+		g := New("keeps", Budget(alloc.Host, 2500), Patience(patience))
+		w := Via(FromSlice(g, count0(5), intKey), WithNeeds(NewStage("make", func(ctx context.Context, n int) (*block, error) { return makeBlock(ctx, 1000) }),
+			makes(hostPart("w", 1000))))
+		var kept []*block
+		var late sync.WaitGroup
+		ToFunc(w, func(_ context.Context, _ Key, b *block) error {
+			b.bufs[0].Retain()
+			if after == 0 {
+				kept = append(kept, b)
+				return nil
+			}
+			late.Go(func() {
+				time.Sleep(after)
+				b.bufs[0].Release()
+			})
+			return nil
+		})
+		rep, err := runFor(t, g, context.Background())
+		late.Wait()
+		for _, b := range kept {
+			b.bufs[0].Release()
+		}
+		return rep, err
+	}
+	_, err := run(60*time.Millisecond, 0)
+	var never *AdmitError
+	if !errors.As(err, &never) || never.Held != alloc.HostBytes(2000) || never.Need != alloc.HostBytes(1000) || never.Waited < 60*time.Millisecond {
+		t.Fatalf("%v", err)
+	}
+	for _, patience := range []time.Duration{0, DefaultPatience} {
+		if rep, err := run(patience, 50*time.Millisecond); err != nil || rep.Items != 5 {
+			t.Errorf("patience %v: %v", patience, err)
+		}
+	}
+	if _, err := New("negative", Patience(-1)).Run(context.Background()); err == nil {
+		t.Error("a negative patience is taken")
+	}
+}
+
 func TestNeverFits(t *testing.T) {
 	clean(t)
 	g := New("never", Budget(alloc.Host, 999), OnError(FailKey))
@@ -328,7 +373,8 @@ func TestSharedBudget(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if peak.Load() > 3*big || b.Stats().Peak[0] != 3*big {
+	// How much of it the two get to use at once is the scheduler's to say.
+	if p := b.Stats().Peak[0]; peak.Load() > 3*big || p > 3*big || p == 0 {
 		t.Errorf("peak %d, reserved %v", peak.Load(), b.Stats().Peak)
 	}
 }

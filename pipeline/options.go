@@ -60,6 +60,24 @@ func WithBudget(b *alloc.Budget) Option {
 	return graphOption(func(g *Graph) { g.shared = b })
 }
 
+// DefaultPatience is the Patience of a graph that is not given another.
+const DefaultPatience = time.Minute
+
+// Patience is how long an item waits to enter while all before it have left and
+// what was theirs stays charged to the budget, because a sink has retained it,
+// and none of it is given back. After that it fails with an *AdmitError. 0 is for
+// ever: for sinks that hold the whole budget for longer and release it in the
+// end. A budget of WithBudget is always waited for, as others may hold it.
+func Patience(d time.Duration) Option {
+	return graphOption(func(g *Graph) {
+		if d < 0 {
+			g.faultLocked(fmt.Errorf("a patience of %v is negative", d))
+			return
+		}
+		g.patience = d
+	})
+}
+
 // OnError sets the policy; StopAll is the default.
 func OnError(p Policy) Option { return graphOption(func(g *Graph) { g.policy = p }) }
 

@@ -7,8 +7,10 @@ import (
 )
 
 // ToFunc calls fn with every value of p. fn borrows the value: its buffers are
-// released when fn returns, so it retains what it keeps. An error of fn fails
-// the item. Options: Workers (1), Capacity (1), Retry, Name ("sink"), OnFail.
+// released when fn returns, so it retains what it keeps. With a budget, what it
+// retains stays charged until it releases it: an fn that keeps buffers until the
+// run has ended leaves no room for later items, which fail with an *AdmitError
+// after the graph's Patience. An error of fn fails the item. Options: Workers (1), Capacity (1), Retry, Name ("sink"), OnFail.
 func ToFunc[T any](p *Port[T], fn func(ctx context.Context, key Key, value T) error, opts ...NodeOption) {
 	g := p.Graph()
 	if g == nil {

@@ -102,7 +102,8 @@ type inlet = streams.Inlet
 // To sends the values of p into a go-streams inlet: a sink, whose completion is
 // awaited, or a flow. The inlet is closed when no value is left or the run
 // stops. It owns what it is given, with one reference on each of the value's
-// buffers; these stay charged to a budget until it releases them. The value is
+// buffers; these stay charged to a budget until it releases them, so that later
+// items wait for it (see Patience). The value is
 // answered when the inlet has taken it: go-streams has no error path. Options:
 // Capacity, Name ("sink"), OnFail.
 func To[T any](p *Port[T], sink streams.Inlet, opts ...NodeOption) {
