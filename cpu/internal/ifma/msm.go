@@ -188,12 +188,12 @@ func (w *msmWorker) window(part, win int) error {
 		return err
 	}
 	// Bucket b is row b−1.
-	if err := w.weighted(0, nb, accFirst); err != nil {
+	if err := w.weighted(0, nb); err != nil {
 		return err
 	}
-	w.acc.add(accFirst, accFirst+1)
+	w.acc.add(accWhole, accSum)
 	n := w.k.pointBytes() / 8
-	w.acc.affine(accFirst, w.sums[(part*w.windows+win)*n:][:n])
+	w.acc.affine(accWhole, w.sums[(part*w.windows+win)*n:][:n])
 	return nil
 }
 

@@ -7,7 +7,7 @@ const directRows = 32
 // enough to fill batches, few against m.
 func segmentsFor(m int) int {
 	s := directRows
-	for s < 512 && s*s < 4*m {
+	for s < 512 && s*s < 8*m {
 		s *= 2
 	}
 	return min(s, m)
@@ -27,75 +27,98 @@ func reduceRows(m int) int {
 type reducer struct {
 	*summer
 	acc  accumulators
-	free uint32 // rows for running sums
+	free uint32 // first of reduceRows rows for running sums
 }
 
-// The accumulators of a reducer: two a level, and one to multiply with.
+// The accumulators of a reducer.
 const (
-	accTimes = 0
-	accFirst = 1
-	accCount = accFirst + 2*6
+	accSum   = iota // Σ X_i
+	accWhole        // Σ i·X_i
+	accTimes        // to multiply with
+	accCount
 )
 
-// weighted sets accumulator w to Σ i·X_i and w+1 to Σ X_i over rows first+i,
-// i < m. Running sums over segments of length l, all segments side by side:
-// Σ i·X_i = Σ_s (Σ_k k·X_{sl+k}) + l·Σ_s s·(Σ_k X_{sl+k}); the last sum is
-// again one of this kind.
-func (r *reducer) weighted(first uint32, m, w int) error {
-	sum := w + 1
-	r.acc.clear(w)
-	r.acc.clear(sum)
-	if m <= directRows {
-		for i := m - 1; i >= 0; i-- {
-			r.acc.add(w, sum)
-			if !r.isInf(first + uint32(i)) {
-				r.acc.addRow(sum, r.row(first+uint32(i)))
-			}
+// A level of running sums: their totals, and the length of their segments.
+type level struct {
+	tot    uint32
+	segs   int
+	length int
+}
+
+// weighted sets accWhole to Σ i·X_i and accSum to Σ X_i over rows first+i, i < m.
+// Running sums over segments of length l, all segments side by side, give
+// Σ i·X_i = Σ_s (Σ_k k·X_{sl+k}) + l·Σ_s s·(Σ_k X_{sl+k}); the last sum is again
+// one of this kind, over the running sums' ends.
+func (r *reducer) weighted(first uint32, m int) error {
+	var levels []level
+	free := r.free
+	for m > directRows {
+		segs := segmentsFor(m)
+		v := level{free + uint32(segs), segs, (m + segs - 1) / segs}
+		if err := r.running(first, m, free, v); err != nil {
+			return err
 		}
-		return nil
+		levels = append(levels, v)
+		first, m = free, segs
+		free += 2 * uint32(segs)
 	}
-	segs := segmentsFor(m)
-	l := (m + segs - 1) / segs
-	run, tot := r.free, r.free+uint32(segs)
-	r.free += 2 * uint32(segs)
-	defer func() { r.free -= 2 * uint32(segs) }()
-	for s := range uint32(segs) {
+	r.totals(levels)
+	r.acc.clear(accSum)
+	r.acc.clear(accWhole)
+	for i := m - 1; i >= 0; i-- {
+		r.acc.add(accWhole, accSum)
+		if row := first + uint32(i); !r.isInf(row) {
+			r.acc.addRow(accSum, r.row(row))
+		}
+	}
+	for i := len(levels) - 1; i >= 0; i-- {
+		r.times(accWhole, levels[i].length)
+		if row := levels[i].tot; !r.isInf(row) {
+			r.acc.addRow(accWhole, r.row(row))
+		}
+	}
+	return nil
+}
+
+// running sums rows first+i, i < m, from the ends of v's segments to their
+// beginnings, in rows run+s; the totals of the running sums are in v.tot+s.
+func (r *reducer) running(first uint32, m int, run uint32, v level) error {
+	for s := range uint32(v.segs) {
 		r.setInf(run + s)
-		r.setInf(tot + s)
+		r.setInf(v.tot + s)
 	}
 	r.fromPoints = false
-	for k := l - 1; k >= 0; k-- {
+	for k := v.length - 1; k >= 0; k-- {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		for s := range segs {
+		for s := range v.segs {
 			// The total takes the running sum before that takes the row: in
 			// this order a batch that is cut between the two is right as well.
-			r.accumulate(tot+uint32(s), run+uint32(s))
-			if i := s*l + k; i < m {
+			r.accumulate(v.tot+uint32(s), run+uint32(s))
+			if i := s*v.length + k; i < m {
 				r.accumulate(run+uint32(s), first+uint32(i))
 			}
 		}
 		r.flush()
 	}
-	for i := range segs {
-		if row := tot + uint32(i); !r.isInf(row) {
-			r.list[r.used] = row << 1
-			r.used++
-		}
-	}
-	r.segs[0], r.ns = segment{0, int32(r.used), tot}, 1
-	r.tree(false)
-	if err := r.weighted(run, segs, w+2); err != nil {
-		return err
-	}
-	r.acc.set(sum, w+3)
-	r.times(w+2, l)
-	r.acc.set(w, w+2)
-	if !r.isInf(tot) {
-		r.acc.addRow(w, r.row(tot))
-	}
 	return nil
+}
+
+// totals sums the totals of each level to its first row.
+func (r *reducer) totals(levels []level) {
+	for i, v := range levels {
+		start := r.used
+		for s := range uint32(v.segs) {
+			if !r.isInf(v.tot + s) {
+				r.list[r.used] = (v.tot + s) << 1
+				r.used++
+			}
+		}
+		r.segs[i] = segment{int32(start), int32(r.used - start), v.tot}
+	}
+	r.ns = len(levels)
+	r.tree(false)
 }
 
 // accumulate adds row b to row a.

@@ -114,10 +114,18 @@ func (s *summer) tree(points bool) {
 				continue
 			}
 			start := o
-			for ; len(p) > 1; p = p[2:] {
-				s.push(p[0], p[1], bump)
-				s.next[o] = bump << 1
-				o, bump = o+1, bump+1
+			for len(p) > 1 { // push, many at a time
+				k := min(len(p)/2, s.most-s.n)
+				a, b, d, next := s.a[s.n:][:k], s.b[s.n:][:k], s.d[s.n:][:k], s.next[o:][:k]
+				for i := range a {
+					a[i], b[i] = p[2*i], p[2*i+1]
+					d[i], next[i] = bump, bump<<1
+					bump++
+				}
+				o, p = o+k, p[2*k:]
+				if s.n += k; s.n == s.most {
+					s.flush()
+				}
 			}
 			if len(p) == 1 {
 				s.next[o] = p[0]
