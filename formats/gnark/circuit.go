@@ -2,7 +2,6 @@ package gnark
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/bits"
 	"runtime/debug"
@@ -102,7 +101,8 @@ const giveBack = 4 << 20
 // Synthesize solves the circuit on input and copies the solution out of Go's
 // heap. gnark's solver checks every constraint and cannot be told not to, nor be
 // cancelled: ctx is looked at before and after it. Its panics come back as
-// errors where they happen in the calling goroutine.
+// errors where they happen in the calling goroutine, and those of hints wherever
+// they happen.
 func (c *Circuit) Synthesize(ctx context.Context, sc *alloc.Scope, input any, want groth16.Want) (*groth16.Assignment, error) {
 	a := &groth16.Assignment{}
 	if err := c.synthesize(ctx, sc, input, want, a); err != nil {
@@ -213,12 +213,9 @@ func (c *Circuit) solve(ctx context.Context, w witness.Witness, keys []groth16.C
 	return s, nil
 }
 
-// errPanic is wrapped by errors made of panics in gnark.
-var errPanic = errors.New("panic in gnark")
-
 // recovered turns a panic of gnark's code into an error.
 func recovered(err *error, doing string) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("%s: %w: %v", doing, errPanic, r)
+		*err = fmt.Errorf("%s: %w: %v", doing, parts.ErrPanic, r)
 	}
 }

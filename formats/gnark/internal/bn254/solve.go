@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"sync/atomic"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	ec "github.com/consensys/gnark-crypto/ecc/bn254"
@@ -66,7 +65,7 @@ func (Backend) Solve(c constraint.ConstraintSystem, w witness.Witness, keys []gr
 	for _, k := range keys {
 		com.keys = append(com.keys, pedersen.ProvingKey{Basis: g1s(k.Basis), BasisExpSigma: g1s(k.BasisExpSigma)})
 	}
-	opts = append(opts[:len(opts):len(opts)], solver.OverrideHint(solver.GetHintID(fcs.Bsb22CommitmentComputePlaceholder), com.commit))
+	opts = append(opts[:len(opts):len(opts)], solver.OverrideHint(solver.GetHintID(fcs.Bsb22CommitmentComputePlaceholder), com.commit), parts.GuardHints(&com.failed))
 
 	if err := solvable(r1cs, w, opts); err != nil {
 		return nil, err
@@ -74,12 +73,12 @@ func (Backend) Solve(c constraint.ConstraintSystem, w witness.Witness, keys []gr
 
 	solution, err := r1cs.Solve(w, opts...)
 	if err != nil {
-		if failed := com.failed.Load(); failed != nil {
-			return nil, *failed
+		if failed := com.failed.Err(); failed != nil {
+			return nil, failed
 		}
 		var u *cs.UnsatisfiedConstraintError
 		if errors.As(err, &u) {
-			return nil, &groth16.UnsatisfiedError{Row: u.CID, Err: err}
+			return nil, &groth16.UnsatisfiedError{Row: u.CID, Err: reason{u}}
 		}
 		// What remains is a hint that refuses its inputs.
 		return nil, &groth16.UnsatisfiedError{Row: -1, Err: err}
@@ -103,6 +102,19 @@ func (Backend) Solve(c constraint.ConstraintSystem, w witness.Witness, keys []gr
 	out.CommitmentPok = fromG1(&pok)
 	return out, nil
 }
+
+// reason is gnark's error without the number of the constraint, which
+// UnsatisfiedError says itself.
+type reason struct{ *cs.UnsatisfiedConstraintError }
+
+func (r reason) Error() string {
+	if r.DebugInfo != nil {
+		return *r.DebugInfo
+	}
+	return r.Err.Error()
+}
+
+func (r reason) Unwrap() error { return r.UnsatisfiedConstraintError }
 
 // solvable looks for what is the caller's mistake rather than the witness's.
 func solvable(r1cs *cs.R1CS, w witness.Witness, opts []solver.Option) error {
@@ -132,7 +144,7 @@ type committer struct {
 	keys   []pedersen.ProvingKey
 	values [][]fr.Element
 	points []ec.G1Affine
-	failed atomic.Pointer[error] // of commit; no fault of the witness
+	failed parts.Failure // of commit, or a hint that panics
 }
 
 func (c *committer) wipe() {
@@ -146,16 +158,19 @@ func (c *committer) wipe() {
 func (c *committer) commit(_ *big.Int, in, out []*big.Int) error {
 	err := c.compute(in, out)
 	if err != nil {
-		c.failed.CompareAndSwap(nil, &err)
+		c.failed.Note(err)
 	}
 	return err
 }
 
 func (c *committer) compute(in, out []*big.Int) error {
-	i := int(in[0].Int64())
-	if i < 0 || i >= len(c.info) {
-		return fmt.Errorf("commitment %d of %d", i, len(c.info))
+	if len(in) == 0 || len(out) != 1 {
+		return fmt.Errorf("the hint of a commitment has %d inputs and %d outputs", len(in), len(out))
 	}
+	if !in[0].IsInt64() || in[0].Int64() < 0 || in[0].Int64() >= int64(len(c.info)) {
+		return fmt.Errorf("commitment %v of %d", in[0], len(c.info))
+	}
+	i := int(in[0].Int64())
 	in = in[1:]
 	covered := len(c.info[i].PublicAndCommitmentCommitted)
 	if len(in) != covered+len(c.info[i].PrivateCommitted) {
