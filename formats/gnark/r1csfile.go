@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	gnark "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/constraint"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -23,21 +25,24 @@ const (
 // ReadR1CS reads a constraint system that gnark v0.14 wrote with its r1cs
 // builder, of size bytes, and checks that gnark's solver can follow it to the
 // end: that every index is in range and every wire is solved once, before it is
-// used. The result lies on Go's heap.
+// used. The result lies on Go's heap. An *os.File is mapped while it is read, and
+// must not be changed meanwhile; anything else is copied outside Go's heap.
 //
 // A constraint system names the hint functions that its solver calls. Those that
-// the program knows may not be prepared for every input, so a file from an
-// untrusted hand should not be solved. Circuits that use gnark's GKR are refused.
+// the program knows may not be prepared for every input: one that panics gives an
+// error, but one may as well compute for very long, so a file from an untrusted
+// hand should not be solved. Circuits that use gnark's GKR are refused.
 func ReadR1CS(r io.ReaderAt, size int64, o Options) (ccs constraint.ConstraintSystem, err error) {
 	const doing = "read a gnark constraint system: "
 	in := newReader(r, size, o.name(), nil)
 	if size < r1csOuter+r1csHeader {
 		return nil, fmt.Errorf(doing+"%w", &FormatError{File: in.name, Offset: 0, Err: fmt.Errorf("%w: %d bytes", ErrTruncated, size)})
 	}
-	data := in.bytes("", size)
-	if in.err != nil {
-		return nil, fmt.Errorf(doing+"%w", in.err)
+	data, memory, err := in.whole()
+	if err != nil {
+		return nil, fmt.Errorf(doing+"%w", err)
 	}
+	defer memory.Release() // gnark keeps none of it
 	counts, err := precheck(in, data)
 	if err != nil {
 		return nil, fmt.Errorf(doing+"%w", err)
@@ -53,6 +58,26 @@ func ReadR1CS(r io.ReaderAt, size int64, o Options) (ccs constraint.ConstraintSy
 		return nil, fmt.Errorf(doing+"%w", &FormatError{File: in.name, Offset: -1, Err: err})
 	}
 	return ccs, nil
+}
+
+// whole is all of the input, with the reference that keeps it there: a file is
+// mapped, if it can be.
+func (r *reader) whole() ([]byte, alloc.Ref, error) {
+	sc := alloc.NewScope(alloc.StageOf("files"), alloc.Host, nil)
+	if f, ok := r.r.(*os.File); ok {
+		if m, err := alloc.Map(sc, f, 0, r.size); err == nil {
+			return m.Data(), m, nil
+		}
+	}
+	b, err := alloc.Make[byte](sc, int(r.size), alloc.Scratch, alloc.Dirty)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := readAt(r.r, b.Slice(), 0); err != nil {
+		b.Release()
+		return nil, nil, &FormatError{File: r.name, Offset: 0, Err: err}
+	}
+	return b.Slice(), b, nil
 }
 
 // WriteR1CS writes a constraint system in gnark's format.
