@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/formats/internal/guard"
 )
 
 // Options say how a file is read.
@@ -231,7 +232,8 @@ func (r *reader) vector(ctx context.Context, section string, out curve.Points) {
 const piece = 512
 
 // pieces runs fn over [0, n) on all processors and returns the first error of
-// the lowest piece that has one, with the index that fn gave.
+// the lowest piece that has one, with the index that fn gave. A panic in fn is an
+// error at the piece's first index.
 func pieces(ctx context.Context, n int, fn func(from, to int) (int, error)) (int, error) {
 	var (
 		next atomic.Int64
@@ -249,7 +251,10 @@ func pieces(ctx context.Context, n int, fn func(from, to int) (int, error)) (int
 				}
 				i, err := from, ctx.Err()
 				if err == nil {
-					i, err = fn(from, min(from+piece, n))
+					err = guard.Call(func() (err error) {
+						i, err = fn(from, min(from+piece, n))
+						return err
+					})
 				}
 				if err != nil {
 					mu.Lock()

@@ -3,6 +3,7 @@ package arith
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/snarkline/snarkline/formats/internal/guard"
 )
 
 const (
@@ -32,40 +35,45 @@ func (v *vector[P, A, J, S]) batch(ctx context.Context, all []checker) (bool, er
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for range batchRounds {
 		g.Go(func() error {
-			var seed [32]byte
-			if _, err := crand.Read(seed[:]); err != nil {
-				return fmt.Errorf("check points: read randomness: %w", err)
-			}
-			source := rand.NewChaCha8(seed)
-			sums := make([]J, batchSums)
-			for _, c := range all {
-				w, ok := c.(*vector[P, A, J, S])
-				if !ok {
-					return fmt.Errorf("check points: vectors of different curves")
-				}
-				for from := 0; from < len(w.points); from += chunk {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					if bad.Load() {
-						return nil
-					}
-					addAtRandom[P, J, S](source, sums, w.points[from:min(from+chunk, len(w.points))])
-				}
-			}
-			for i := range sums {
-				if !S(&sums[i]).IsInSubGroup() {
-					bad.Store(true)
-					return nil
-				}
-			}
-			return nil
+			return guard.Call(func() error { return v.round(ctx, all, &bad) })
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return false, err
+		return false, fmt.Errorf("check points: %w", err)
 	}
 	return !bad.Load(), nil
+}
+
+// round is one round of batch. It stops when bad is set, and sets it.
+func (*vector[P, A, J, S]) round(ctx context.Context, all []checker, bad *atomic.Bool) error {
+	var seed [32]byte
+	if _, err := crand.Read(seed[:]); err != nil {
+		return fmt.Errorf("read randomness: %w", err)
+	}
+	source := rand.NewChaCha8(seed)
+	sums := make([]J, batchSums)
+	for _, c := range all {
+		w, ok := c.(*vector[P, A, J, S])
+		if !ok {
+			return errors.New("vectors of different curves")
+		}
+		for from := 0; from < len(w.points); from += chunk {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if bad.Load() {
+				return nil
+			}
+			addAtRandom[P, J, S](source, sums, w.points[from:min(from+chunk, len(w.points))])
+		}
+	}
+	for i := range sums {
+		if !S(&sums[i]).IsInSubGroup() {
+			bad.Store(true)
+			return nil
+		}
+	}
+	return nil
 }
 
 func addAtRandom[P, J any, S jacobian[J, P]](source *rand.ChaCha8, sums []J, points []P) {
@@ -81,7 +89,7 @@ func addAtRandom[P, J any, S jacobian[J, P]](source *rand.ChaCha8, sums []J, poi
 
 // firstBad runs check over [0, n) in chunks on all processors. check returns
 // the first bad index of its chunk with the reason, or −1; firstBad the first
-// of all, or −1 with ctx's error.
+// of all, or −1 with ctx's error or that of a check that panicked.
 func firstBad(ctx context.Context, n int, check func(from, to int) (int, error)) (int, error) {
 	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
 	var (
@@ -90,6 +98,7 @@ func firstBad(ctx context.Context, n int, check func(from, to int) (int, error))
 		mu    sync.Mutex
 		found = -1
 		why   error
+		fault error // a panic: nothing is known of its chunk
 		wg    sync.WaitGroup
 	)
 	limit.Store(int64(n))
@@ -100,12 +109,20 @@ func firstBad(ctx context.Context, n int, check func(from, to int) (int, error))
 				if from >= int(limit.Load()) || ctx.Err() != nil {
 					return
 				}
-				bad, err := check(from, min(from+chunk, n))
-				if bad < 0 {
+				var bad int
+				var err error
+				crash := guard.Call(func() error {
+					bad, err = check(from, min(from+chunk, n))
+					return nil
+				})
+				if crash == nil && bad < 0 {
 					continue
 				}
 				mu.Lock()
-				if found < 0 || bad < found {
+				if crash != nil {
+					fault = crash
+					limit.Store(0)
+				} else if found < 0 || bad < found {
 					found, why = bad, err
 					limit.Store(int64(bad))
 				}
@@ -116,6 +133,9 @@ func firstBad(ctx context.Context, n int, check func(from, to int) (int, error))
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return -1, err
+	}
+	if fault != nil {
+		return -1, fmt.Errorf("check points: %w", fault)
 	}
 	return found, why
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
 
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/groth16/internal/model"
 )
 
 // checkChunk is how many points one task checks: enough for gnark-crypto's
@@ -21,7 +22,7 @@ import (
 const checkChunk = 4096
 
 // parallel runs fn over [0, n) in pieces of at most chunk on all processors
-// and returns the first error.
+// and returns the first error, or panic.
 func parallel(ctx context.Context, n, chunk int, fn func(from, to int) error) error {
 	if n == 0 {
 		return ctx.Err()
@@ -49,7 +50,7 @@ func parallel(ctx context.Context, n, chunk int, fn func(from, to int) error) er
 					stop(err)
 					return
 				}
-				if err := fn(i*chunk, min((i+1)*chunk, n)); err != nil {
+				if err := model.Guard(fn, i*chunk, min((i+1)*chunk, n)); err != nil {
 					stop(err)
 					return
 				}
