@@ -122,3 +122,18 @@ func (m *Mapping) Advise(off, n int64, a Advice) error {
 	}
 	return nil
 }
+
+// Rest takes the pages of part, a slice of Data, out of resident memory. They
+// come back from the system's file cache, or from the file, when they are read
+// again; so it is safe while others read them, and only costs them time.
+func (m *Mapping) Rest(part []byte) error {
+	if len(part) == 0 {
+		return nil
+	}
+	data := m.Data()
+	base, at := uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(unsafe.Pointer(unsafe.SliceData(part)))
+	if at < base || at+uintptr(len(part)) > base+uintptr(len(data)) {
+		return fmt.Errorf("rest a part of a mapping: %d bytes that are not of it", len(part))
+	}
+	return m.Advise(int64(at-base), int64(len(part)), DontNeed)
+}

@@ -44,10 +44,25 @@ type ProvingKey struct {
 	Commitments []CommitmentKey
 
 	release []func() error
+	rest    func(curve.Points)
 }
 
 // OnClose adds f to what Close runs, last first.
 func (k *ProvingKey) OnClose(f func() error) { k.release = append(k.release, f) }
+
+// OnRest sets what Rest does: whoever maps a key's file gives the pages back
+// with it. It is set before the key is used.
+func (k *ProvingKey) OnRest(f func(curve.Points)) { k.rest = f }
+
+// Rest says that the caller is done with the points p of the key for now. The
+// pages of a mapped key then leave resident memory and come back when they are
+// read again, so that a proof keeps one query resident and not all of them; a
+// key in buffers stays as it is. Others may be reading p all the while.
+func (k *ProvingKey) Rest(p curve.Points) {
+	if k.rest != nil {
+		k.rest(p)
+	}
+}
 
 // Close releases the key's memory. It may be called more than once.
 func (k *ProvingKey) Close() error {

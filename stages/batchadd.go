@@ -89,6 +89,7 @@ func (p *Prover) split(ctx context.Context, out *Split, classes []curve.Class) e
 		if *q.ones, err = p.Arith.SumG1(ctx, scope, q.query, classes); err != nil {
 			return fmt.Errorf("sum the ones of %s: %w", q.name, err)
 		}
+		p.Key.Rest(q.query.Points)
 		n, err := p.Arith.Tail(ctx, q.query, classes, room.Slice())
 		if err != nil {
 			return fmt.Errorf("pick the tail of %s: %w", q.name, err)

@@ -23,6 +23,7 @@ func BG2MSM(p *Prover) pipeline.Stage[*groth16.Assignment, B2Sum] {
 				return B2Sum{}, fmt.Errorf("sum of B2: %w", errNoInput)
 			}
 			b2, err := p.Arith.MSMG2(ctx, alloc.ScopeOf(ctx), p.Key.B2, a.W.Slice(), nil)
+			p.Key.Rest(p.Key.B2.Points)
 			if err != nil {
 				return B2Sum{}, fmt.Errorf("sum of B2: %w", err)
 			}

@@ -21,6 +21,7 @@ func HMSM(p *Prover) pipeline.Stage[*Quotient, HSum] {
 				return HSum{}, fmt.Errorf("sum of H: %w", errNoInput)
 			}
 			h, err := p.Arith.MSMG1(ctx, alloc.ScopeOf(ctx), query, q.H.Slice(), nil)
+			p.Key.Rest(query.Points)
 			if err != nil {
 				return HSum{}, fmt.Errorf("sum of %d points of H: %w", query.Len(), err)
 			}

@@ -48,6 +48,7 @@ func (p *Prover) tailMSM(ctx context.Context, s *Split) (*WireSums, error) {
 			pick = q.tail.Slice()
 		}
 		sum, err := p.Arith.MSMG1(ctx, alloc.ScopeOf(ctx), q.query, s.W.Slice(), pick)
+		p.Key.Rest(q.query.Points)
 		if err != nil {
 			return nil, fmt.Errorf("sum of %s: %w", q.name, err)
 		}

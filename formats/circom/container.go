@@ -34,7 +34,7 @@ type Container struct {
 	kind     string
 	version  uint32
 	data     []byte
-	mapping  alloc.Ref // nil for memory of the caller's
+	mapping  *alloc.Mapping // nil for memory of the caller's
 	sections []Section
 }
 

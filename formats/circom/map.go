@@ -9,7 +9,7 @@ import (
 )
 
 // mapFile maps a regular file; mappings are accounted to the stage "files".
-func mapFile(path string) ([]byte, alloc.Ref, error) {
+func mapFile(path string) ([]byte, *alloc.Mapping, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open: %w", err)

@@ -47,6 +47,9 @@ func (z *Zkey) ProvingKey(ctx context.Context, o KeyOptions) (*groth16.ProvingKe
 		m := z.c.mapping
 		m.Retain()
 		key.OnClose(func() error { m.Release(); return nil })
+		// A section that was copied is not of the mapping and stays; so does what
+		// cannot be given back. Neither is a reason to fail.
+		key.OnRest(func(p curve.Points) { _ = m.Rest(p.Data) })
 	}
 	if err := z.fill(ctx, key, o); err != nil {
 		return nil, errors.Join(err, key.Close())

@@ -47,6 +47,8 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("open a key file: %w", err), m.Close())
 	}
 	f.Key.OnClose(m.Close)
+	// What cannot be given back stays resident, which is no reason to fail.
+	f.Key.OnRest(func(p curve.Points) { _ = m.Rest(p.Data) })
 	return f, nil
 }
 
