@@ -85,7 +85,7 @@ func newBase(ctx context.Context, sc *alloc.Scope, id curve.ID, g curve.Group, n
 	return nil, fmt.Errorf("no arithmetic for %v", id)
 }
 
-// pow is a^n.
+// pow is a^n. It clears its copies of a.
 func pow(f backend, a curve.Scalar, n uint64) curve.Scalar {
 	out := f.One()
 	for ; n > 0; n >>= 1 {
@@ -94,5 +94,12 @@ func pow(f backend, a curve.Scalar, n uint64) curve.Scalar {
 		}
 		a = f.Mul(a, a)
 	}
+	wipe(&a)
 	return out
 }
+
+// wipe clears a scalar. It is not inlined, so that the compiler does not leave
+// the store out where nobody reads the scalar afterwards.
+//
+//go:noinline
+func wipe(s *curve.Scalar) { *s = curve.Scalar{} }

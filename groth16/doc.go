@@ -4,7 +4,8 @@
 // verification, which is gnark's own.
 //
 // It also states Arithmetic, the one interface through which stages ask a
-// processor to compute; the packages cpu and cuda satisfy it.
+// processor to compute. The package cpu satisfies it; there is no package for
+// another processor yet.
 //
 // All types are neutral of the curve: points and scalars are plain memory in
 // gnark-crypto's layout, and each value says which curve it is on.

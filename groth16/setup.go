@@ -33,13 +33,17 @@ type toxic struct {
 	tau, alpha, beta, gamma, delta curve.Scalar
 	gammaInv, deltaInv             curve.Scalar
 	base, sigma                    curve.Scalar // of the Pedersen keys: G's logarithm, the last σ
+
+	z, x, factor, acc, inv, c, power curve.Scalar // what is being computed of them
 }
 
 // UnsafeSetup makes a proving and a verifying key of r, for development: whoever
 // runs it could have kept the toxic waste τ, α, β, γ, δ and then prove anything.
-// Here they and all that is derived from them are wiped before it returns. r
-// needs all three matrices. Buffers come from the scope of ctx; the keys' own
-// stay until the proving key's Close.
+// Here they, the scalars of the points and what is computed between are kept in
+// buffers that are wiped before it returns. Not wiped are the operands of single
+// field operations, of which Go leaves copies in registers and on the stacks of
+// the goroutines that computed. r needs all three matrices. Buffers come from
+// the scope of ctx; the keys' own stay until the proving key's Close.
 //
 // Folded keys hold L'ᵢ = (β·Aᵢ + α·Bᵢ + Cᵢ)/δ − Cᵢ·Z/((gⁿ−1)·δ), all at τ, the
 // first part only for wires of L, the second for every wire; H then takes the
@@ -227,30 +231,32 @@ func (s *setup) draw() error {
 }
 
 // lagrangeAt writes to out the Lagrange polynomials of ⟨ω⟩ at x, which is off
-// it: ℓ_j(x) = ω^j·(xⁿ−1)/(n·(x−ω^j)), times factor.
-func (s *setup) lagrangeAt(x, factor curve.Scalar, out []curve.Scalar) error {
-	f := s.f
+// it: ℓ_j(x) = ω^j·(xⁿ−1)/(n·(x−ω^j)), times factor. x and factor are those of
+// s.w.
+func (s *setup) lagrangeAt(out []curve.Scalar) error {
+	f, k := s.f, s.w
 	prefix, err := s.temp(len(out))
 	if err != nil {
 		return err
 	}
 	// One inversion for all x − ω^j.
-	w, acc := f.One(), f.One()
+	w := f.One()
+	k.acc = f.One()
 	for j := range out {
-		out[j] = f.Sub(x, w)
-		prefix[j] = acc
-		acc = f.Mul(acc, out[j])
+		out[j] = f.Sub(k.x, w)
+		prefix[j] = k.acc
+		k.acc = f.Mul(k.acc, out[j])
 		w = f.Mul(w, s.d.Generator)
 	}
-	inv := f.Inverse(acc)
-	c := f.Sub(pow(f, x, uint64(s.n)), f.One())
-	c = f.Mul(f.Mul(c, f.Inverse(f.FromUint64(uint64(s.n)))), factor)
+	k.inv = f.Inverse(k.acc)
+	k.c = f.Sub(pow(f, k.x, uint64(s.n)), f.One())
+	k.c = f.Mul(f.Mul(k.c, f.Inverse(f.FromUint64(uint64(s.n)))), k.factor)
 	back := f.Inverse(s.d.Generator)
 	for j := len(out) - 1; j >= 0; j-- {
 		w = f.Mul(w, back)
-		one := f.Mul(inv, prefix[j])
-		inv = f.Mul(inv, out[j])
-		out[j] = f.Mul(f.Mul(one, w), c)
+		k.acc = f.Mul(k.inv, prefix[j])
+		k.inv = f.Mul(k.inv, out[j])
+		out[j] = f.Mul(f.Mul(k.acc, w), k.c)
 	}
 	return s.ctx.Err()
 }
@@ -261,7 +267,8 @@ func (s *setup) lagrange() ([]curve.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, s.lagrangeAt(s.w.tau, s.f.One(), out)
+	s.w.x, s.w.factor = s.w.tau, s.f.One()
+	return out, s.lagrangeAt(out)
 }
 
 // combine adds Σ_row m[row, i]·lag[row] to out[i].

@@ -30,9 +30,9 @@ func (s *setup) wires(a, b, c []curve.Scalar) ([]curve.Scalar, error) {
 		k[i] = f.Mul(k[i], w.deltaInv)
 	}
 	if s.opts.Folded {
-		z := f.Mul(f.Mul(s.zTau(), w.deltaInv), f.Inverse(s.zShift()))
+		w.z = f.Mul(f.Mul(s.zTau(), w.deltaInv), f.Inverse(s.zShift()))
 		for i := range k {
-			k[i] = f.Sub(k[i], f.Mul(c[i], z))
+			k[i] = f.Sub(k[i], f.Mul(c[i], w.z))
 		}
 	}
 	return k, s.ctx.Err()
@@ -192,26 +192,26 @@ func (s *setup) query(v []curve.Scalar, g curve.Group) (curve.Query, error) {
 
 // quotient computes H.
 func (s *setup) quotient() error {
-	f := s.f
+	f, w := s.f, s.w
 	scalars, err := s.temp(s.n)
 	if err != nil {
 		return err
 	}
 	if s.opts.Basis == curve.Coset {
 		// ℓ'_j(τ) on g⟨ω⟩ is ℓ_j(τ/g) on ⟨ω⟩.
-		factor := f.Mul(f.Mul(s.zTau(), s.w.deltaInv), f.Inverse(s.zShift()))
-		x := f.Mul(s.w.tau, f.Inverse(s.d.Shift))
-		if pow(f, x, uint64(s.n)) == f.One() {
+		w.factor = f.Mul(f.Mul(s.zTau(), w.deltaInv), f.Inverse(s.zShift()))
+		w.x = f.Mul(w.tau, f.Inverse(s.d.Shift))
+		if pow(f, w.x, uint64(s.n)) == f.One() {
 			return fmt.Errorf("the random source gave a point of the coset for τ")
 		}
-		if err := s.lagrangeAt(x, factor, scalars); err != nil {
+		if err := s.lagrangeAt(scalars); err != nil {
 			return err
 		}
 	} else {
-		at := f.Mul(s.zTau(), s.w.deltaInv)
+		w.power = f.Mul(s.zTau(), w.deltaInv)
 		for k := range scalars {
-			scalars[bits.Reverse64(uint64(k))>>(64-s.d.Log)] = at
-			at = f.Mul(at, s.w.tau)
+			scalars[bits.Reverse64(uint64(k))>>(64-s.d.Log)] = w.power
+			w.power = f.Mul(w.power, w.tau)
 		}
 		if !s.opts.Folded {
 			// deg h ≤ n − 2, so gnark leaves the last one out. In a folded key

@@ -11,11 +11,11 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// exception is thrown through the machine when the module calls
+// exceptionError is thrown through the machine when the module calls
 // exceptionHandler; the machine turns it into the error of the call.
-type exception struct{ code uint32 }
+type exceptionError struct{ code uint32 }
 
-func (e *exception) Error() string { return fmt.Sprintf("exception %d", e.code) }
+func (e *exceptionError) Error() string { return fmt.Sprintf("exception %d", e.code) }
 
 // Codes of exceptionHandler.
 const (
@@ -106,7 +106,7 @@ func (c *Calculator) host(ctx context.Context) error {
 
 var imports = map[string]func(ctx context.Context, in *instance, m api.Module, stack []uint64){
 	"exceptionHandler": func(_ context.Context, in *instance, _ api.Module, stack []uint64) {
-		in.failure = &exception{code: api.DecodeU32(stack[0])}
+		in.failure = &exceptionError{code: api.DecodeU32(stack[0])}
 		panic(in.failure) // caught by the machine: it is how a host function stops a module
 	},
 	"printErrorMessage": func(ctx context.Context, in *instance, m api.Module, _ []uint64) {

@@ -22,10 +22,11 @@ type instance struct {
 	module api.Module
 	memory *linearMemory
 	stack  [3]uint64
+	words  [curve.ScalarBytes]byte // shared's, where the module does not say where they lie
 	funcs  map[string]api.Function
 	start  int64 // of the shared words in memory; −1 if the module does not say
 
-	failure  *exception
+	failure  *exceptionError
 	messages []string        // of printErrorMessage
 	line     strings.Builder // of log()
 }
@@ -62,6 +63,8 @@ func (c *Calculator) instantiate(ctx context.Context) (*instance, error) {
 
 // close ends the instance and wipes and frees its memory.
 func (in *instance) close() {
+	clear(in.words[:])
+	clear(in.stack[:])
 	_ = in.module.Close(context.WithoutCancel(in.ctx)) // nothing but memory to lose
 	in.memory.Free()
 }
@@ -109,14 +112,14 @@ func (in *instance) explain(err error) error {
 }
 
 // shared is the words that the module shares with its host, in place where the
-// module says where they lie.
+// module says where they lie. They are good until the next call.
 func (in *instance) shared() ([]byte, error) {
 	if in.start >= 0 {
 		if b, ok := in.module.Memory().Read(uint32(in.start), curve.ScalarBytes); ok {
 			return b, nil
 		}
 	}
-	b := make([]byte, curve.ScalarBytes)
+	b := in.words[:]
 	for i := range curve.ScalarBytes / 4 {
 		v, err := in.call("readSharedRWMemory", uint32(i))
 		if err != nil {

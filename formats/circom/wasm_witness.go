@@ -123,18 +123,16 @@ func (in *instance) set(inputs Inputs) error {
 }
 
 func (in *instance) setAll(names []string, inputs Inputs) error {
-	modulus := in.c.id.ScalarModulus()
 	set := in.function("setInputSignal")
-	reduced := new(big.Int)
-	var b [curve.ScalarBytes]byte
-	defer clear(b[:])
+	r := reducer{modulus: in.c.id.ScalarModulus()}
+	defer r.wipe()
 	for _, name := range names {
 		high, low := signalKey(name)
 		for i, v := range inputs[name] {
 			if v == nil {
 				return &InputError{File: in.c.name, Signal: name, Err: errors.New("a value is missing")}
 			}
-			if err := in.share(littleEndian(reduced.Mod(v, modulus).FillBytes(b[:]))); err != nil {
+			if err := in.share(r.bytes(v)); err != nil {
 				return err
 			}
 			if _, err := in.invoke(set, high, low, uint32(i)); err != nil {
@@ -146,6 +144,30 @@ func (in *instance) setAll(names []string, inputs Inputs) error {
 		}
 	}
 	return nil
+}
+
+// reducer brings input values below the modulus. What it holds of them is wiped;
+// of values that are negative or too large, math/big's division may leave pieces
+// on Go's heap.
+type reducer struct {
+	modulus *big.Int
+	rest    big.Int
+	b       [curve.ScalarBytes]byte
+}
+
+// bytes is v modulo r, little-endian, until the next call.
+func (r *reducer) bytes(v *big.Int) []byte {
+	if v.Sign() < 0 || v.Cmp(r.modulus) >= 0 {
+		r.wipe()
+		v = r.rest.Mod(v, r.modulus)
+	}
+	return littleEndian(v.FillBytes(r.b[:]))
+}
+
+func (r *reducer) wipe() {
+	words := r.rest.Bits()
+	clear(words[:cap(words)])
+	clear(r.b[:])
 }
 
 // sizeError compares the number of values with the size of a signal. That is

@@ -80,11 +80,15 @@ func (c *containerWriter) plain(f *arith.Field, v []curve.Scalar) {
 	clear(b[:])
 }
 
-// close flushes and says whether all went well.
+// close flushes, wipes the buffer, which may hold pieces of a witness, and says
+// whether all went well.
 func (c *containerWriter) close() error {
 	c.full()
-	if c.err != nil {
-		return c.err
+	if c.err == nil {
+		c.err = c.w.Flush()
 	}
-	return c.w.Flush()
+	c.w.Reset(nil) // what a failed writer did not take is in the buffer too
+	b := c.w.AvailableBuffer()
+	clear(b[:cap(b)])
+	return c.err
 }

@@ -152,5 +152,5 @@ func (c copying) compare(root string, files map[string][]byte) error {
 		return nil
 	}
 	sort.Strings(bad)
-	return fmt.Errorf("out of date, run go generate ./cpu: %s", strings.Join(bad, ", "))
+	return fmt.Errorf("out of date, run make generate: %s", strings.Join(bad, ", "))
 }

@@ -18,10 +18,9 @@ func (Backend) Assemble(p *model.Parts, r, s *curve.Scalar) (a curve.G1, b curve
 	rs.Mul(&_r, &_s).Neg(&rs)
 	rb, sb, rsb := _r.Bits(), _s.Bits(), rs.Bits()
 	defer func() {
-		_r, _s, rs = fr.Element{}, fr.Element{}, fr.Element{}
-		clear(rb[:])
-		clear(sb[:])
-		clear(rsb[:])
+		for _, v := range [][]uint64{_r[:], _s[:], rs[:], rb[:], sb[:], rsb[:]} {
+			wipe(v)
+		}
 	}()
 
 	delta1, delta2 := ToG1(&p.Delta1), ToG2(&p.Delta2)
@@ -56,6 +55,12 @@ func (Backend) Assemble(p *model.Parts, r, s *curve.Scalar) (a curve.G1, b curve
 	c = FromG1(&aff)
 	return a, b, c
 }
+
+// wipe clears the limbs of a secret. It is not inlined, so that the compiler does
+// not leave the stores out where nobody reads them afterwards.
+//
+//go:noinline
+func wipe(limbs []uint64) { clear(limbs) }
 
 func addG1(p *ec.G1Jac, q *curve.G1) {
 	a := ToG1(q)
@@ -95,7 +100,8 @@ func (Backend) TimesG1(q curve.G1, s curve.Scalar) curve.G1 {
 	e, a := fr.Element(s), ToG1(&q)
 	b := e.Bits()
 	p := timesG1(&a, &b)
-	clear(b[:])
+	wipe(e[:])
+	wipe(b[:])
 	a.FromJacobian(&p)
 	return FromG1(&a)
 }
@@ -105,7 +111,8 @@ func (Backend) TimesG2(q curve.G2, s curve.Scalar) curve.G2 {
 	e, a := fr.Element(s), ToG2(&q)
 	b := e.Bits()
 	p := timesG2(&a, &b)
-	clear(b[:])
+	wipe(e[:])
+	wipe(b[:])
 	a.FromJacobian(&p)
 	return FromG2(&a)
 }

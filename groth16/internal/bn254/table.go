@@ -137,9 +137,10 @@ func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points
 						acc[i].AddMixed(&table[w*b.digits+d-1])
 					}
 				}
-				clear(bits[:])
+				wipe(bits[:])
 			}
 			affineG2(acc, to[from:end])
+			clear(acc) // projective coordinates tell of the scalars
 			done(end - from)
 			return nil
 		})
@@ -154,9 +155,10 @@ func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points
 					acc[i].AddMixed(&table[w*b.digits+d-1])
 				}
 			}
-			clear(bits[:])
+			wipe(bits[:])
 		}
 		affineG1(acc, to[from:end])
+		clear(acc)
 		done(end - from)
 		return nil
 	})
@@ -166,6 +168,7 @@ func (b *Base) Mul(ctx context.Context, scalars []curve.Scalar, out curve.Points
 // conversion starts goroutines of its own, and so do all of our callers.
 func affineG1(in []ec.G1Jac, out []ec.G1Affine) {
 	prefix := make([]fp.Element, len(in))
+	defer clear(prefix)
 	var acc fp.Element
 	acc.SetOne()
 	for i := range in {
@@ -193,6 +196,7 @@ func affineG1(in []ec.G1Jac, out []ec.G1Affine) {
 // affineG2 is affineG1 in G2.
 func affineG2(in []ec.G2Jac, out []ec.G2Affine) {
 	prefix := make([]ec.E2, len(in))
+	defer clear(prefix)
 	var acc ec.E2
 	acc.SetOne()
 	for i := range in {
