@@ -20,8 +20,8 @@ import (
 type File struct {
 	*os.File
 	path string // the name asked for, links followed
-	done bool
-	live bool // written in place: a device or a pipe, which cannot be replaced
+	done bool   // it has its name, or was given up
+	live bool   // written in place: a device or a pipe, which cannot be replaced
 }
 
 // Create starts a file that will be called path. A path that names something
@@ -60,30 +60,66 @@ func Create(path string) (*File, error) {
 }
 
 // Commit brings the bytes to the disk and gives the file its name.
-func (f *File) Commit() error {
-	if f.done {
+func (f *File) Commit() error { return commit([]*File{f}) }
+
+// settle brings the bytes to the disk and closes the file; only its name is
+// then missing.
+func (f *File) settle() error {
+	if !f.live {
+		if err := f.Sync(); err != nil {
+			return fmt.Errorf("write %s: %w", f.path, err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// name gives a settled file its name.
+func (f *File) name() error {
+	if f.live {
 		return nil
 	}
-	if f.live {
-		f.done = true
-		return f.Close()
-	}
-	if err := f.Sync(); err != nil {
-		f.Abort()
-		return fmt.Errorf("write %s: %w", f.path, err)
-	}
-	f.done = true
-	if err := f.Close(); err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", f.path, err)
-	}
 	if err := os.Rename(f.Name(), f.path); err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
-	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
-		_ = dir.Sync() // the name itself; not every file system can
-		_ = dir.Close()
+	return nil
+}
+
+// commit ends files together: the bytes of all of them are on the disk before
+// the first gets its name. On an error the files without a name are gone.
+func commit(files []*File) error {
+	defer func() {
+		for _, f := range files {
+			f.Abort()
+		}
+	}()
+	for _, f := range files {
+		if !f.done {
+			if err := f.settle(); err != nil {
+				return err
+			}
+		}
+	}
+	folders := map[string]bool{}
+	for _, f := range files {
+		if f.done {
+			continue
+		}
+		if err := f.name(); err != nil {
+			return err
+		}
+		f.done = true
+		if !f.live {
+			folders[filepath.Dir(f.path)] = true
+		}
+	}
+	for path := range folders {
+		if dir, err := os.Open(path); err == nil {
+			_ = dir.Sync() // the names themselves; not every file system can
+			_ = dir.Close()
+		}
 	}
 	return nil
 }
@@ -127,8 +163,8 @@ type Content struct {
 	Data []byte
 }
 
-// All writes several files that belong together. No name changes until every
-// one of them is on the disk.
+// All writes several files that belong together. No name changes until the
+// bytes of every one are on the disk; what can still fail then is a renaming.
 func All(files ...Content) error {
 	var open []*File
 	defer func() {
@@ -146,10 +182,5 @@ func All(files ...Content) error {
 			return fmt.Errorf("write %s: %w", c.Path, err)
 		}
 	}
-	for _, f := range open {
-		if err := f.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return commit(open)
 }

@@ -63,6 +63,43 @@ func TestAllChangesNoNameWhenOneFails(t *testing.T) {
 	}
 }
 
+// TestNoNameChangesWhenAFileCannotBeSettled: the second file's bytes do not
+// reach the disk, as when it is full.
+func TestNoNameChangesWhenAFileCannotBeSettled(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, path := range []string{a, b} {
+		if err := Write(path, []byte("old")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var open []*File
+	for _, path := range []string{a, b} {
+		f, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("new"); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, f)
+	}
+	if err := open[1].Close(); err != nil { // its sync fails now
+		t.Fatal(err)
+	}
+	if err := commit(open); !errors.Is(err, os.ErrClosed) {
+		t.Fatalf("got %v", err)
+	}
+	for _, path := range []string{a, b} {
+		if got, _ := os.ReadFile(path); string(got) != "old" {
+			t.Errorf("%s says %q", path, got)
+		}
+	}
+	if n := names(t, dir); len(n) != 2 {
+		t.Errorf("left behind: %v", n)
+	}
+}
+
 func TestLinksModesAndDevices(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
