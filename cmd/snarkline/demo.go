@@ -28,11 +28,13 @@ func (*demoCmd) Help() string {
 	return `Compiles a SHA-256 circuit, makes keys for it on the spot, and proves as many
 partitions as asked, each with a message of its own, all at once: as many
 workers synthesize as there are partitions, every channel holds one item, and
-the budget holds four. Whatever does not fit waits at the door. Every proof is
-verified before it counts.`
+the budget holds four partitions at their largest. Whatever does not fit waits
+at the door; a partition that needs less as it moves on lets the next one in,
+so that more than four are under way. Every proof is verified before it counts.`
 }
 
-// demoItems is how many items the demo's budget holds unless --budget says.
+// demoItems is how many items, at their largest, the demo's budget holds unless
+// --budget says.
 const demoItems = 4
 
 // demoResult is the result for --json.
@@ -80,8 +82,8 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	budget := int64(settings.Budget[alloc.Host.String()])
-	a.notef("budget:  %s; a partition takes up to %s, so that of %d at most %d are inside",
-		humanize.IBytes(uint64(budget)), humanize.IBytes(uint64(need[alloc.Host])), c.Partitions, min(c.Partitions, int(budget/max(need[alloc.Host], 1))))
+	a.notef("budget:  %s, room for %d partitions at their largest, %s each; more are under way as those inside need less",
+		humanize.IBytes(uint64(budget)), budget/max(need[alloc.Host], 1), humanize.IBytes(uint64(need[alloc.Host])))
 
 	var mu sync.Mutex
 	var verified int

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/config"
+	"github.com/snarkline/snarkline/groth16"
 )
 
 // The exit codes. They are part of the command's interface: docs/cli.md and
@@ -35,18 +36,18 @@ const exitCodeHelp = `Exit codes:
   130  interrupted
 In a batch it is the code of the first item that failed.`
 
-// coded is an error with the exit code it stands for.
-type coded struct {
+// codedError is an error with the exit code it stands for.
+type codedError struct {
 	code int
 	err  error
 }
 
-func (e *coded) Error() string { return e.err.Error() }
-func (e *coded) Unwrap() error { return e.err }
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
 
 // usagef is an error in how the command was called.
 func usagef(format string, args ...any) error {
-	return &coded{codeUsage, fmt.Errorf(format, args...)}
+	return &codedError{codeUsage, fmt.Errorf(format, args...)}
 }
 
 // inputError marks err as the fault of an input file. Errors that have a code
@@ -55,7 +56,7 @@ func inputError(err error) error {
 	if err == nil || exitCode(err) != codeInternal {
 		return err
 	}
-	return &coded{codeInput, err}
+	return &codedError{codeInput, err}
 }
 
 // inputErrorf is inputError of a formatted error.
@@ -64,16 +65,20 @@ func inputErrorf(format string, args ...any) error {
 }
 
 // exitCode is the code that err ends the command with. Of several reasons in
-// one error the more specific counts: memory and unsatisfied witnesses first,
-// then codes attached by this command.
+// one error the more specific counts: an interruption, which may look like
+// anything to the work that it ended, then memory and unsatisfied witnesses,
+// then codes attached by this command, then the rest.
 func exitCode(err error) int {
 	if err == nil {
 		return codeOK
 	}
+	if errors.Is(err, errInterrupted) {
+		return codeInterrupted
+	}
 	if code := codeByType(err); code != 0 {
 		return code
 	}
-	var c *coded
+	var c *codedError
 	if errors.As(err, &c) {
 		return c.code
 	}
@@ -82,9 +87,11 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &parse), errors.As(err, &conf):
 		return codeUsage
+	case errors.Is(err, groth16.ErrInvalidProof):
+		return codeInvalid
 	case errors.Is(err, syscall.ENOMEM):
 		return codeMemory
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return codeInterrupted
 	}
 	return codeInternal

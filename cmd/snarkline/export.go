@@ -111,7 +111,7 @@ type exportProofCmd struct {
 
 // Run converts the proof.
 func (c *exportProofCmd) Run(a *app) error {
-	p, _, err := readProof(c.From)
+	p, _, err := readProof(a.ctx, c.From)
 	if err != nil {
 		return inputError(err)
 	}
@@ -137,7 +137,7 @@ func (c *exportPublicCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	public, err := readPublic(c.From, id, -1)
+	public, err := readPublic(a.ctx, c.From, id, -1)
 	if err != nil {
 		return inputError(err)
 	}
@@ -157,11 +157,11 @@ type exportCalldataCmd struct {
 
 // Run prints the calldata.
 func (c *exportCalldataCmd) Run(a *app) error {
-	p, _, err := readProof(c.Proof)
+	p, _, err := readProof(a.ctx, c.Proof)
 	if err != nil {
 		return inputError(err)
 	}
-	public, err := readPublic(c.Public, p.Curve, -1)
+	public, err := readPublic(a.ctx, c.Public, p.Curve, -1)
 	if err != nil {
 		return inputError(err)
 	}
@@ -209,12 +209,13 @@ func (c *exportWitnessCmd) Run(a *app) error {
 		return inputError(err)
 	}
 	defer func() { _ = calc.Close() }()
-	in, err := withFile(c.Input, circom.ReadInput)
+	in, err := readInput(c.Input)
 	if err != nil {
 		return inputError(err)
 	}
+	defer wipeInputs(in)
 	err = outfile.Stream(c.To, func(w io.Writer) error {
-		return circom.WriteWtns(ctx, w, calc.Curve(), calc.Witness(in))
+		return circom.WriteWtns(ctx, writer{ctx, w}, calc.Curve(), calc.Witness(in))
 	})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func readVerifyingKey(ctx context.Context, path string) (*groth16.VerifyingKey, 
 	case sniff.VKeyJSON:
 		return withFile(path, circom.ReadVerifyingKey)
 	case sniff.GnarkVK:
-		return readGnarkVK(path, res)
+		return readGnarkVK(ctx, path, res)
 	case sniff.Zkey:
 		z, err := circom.OpenZkey(path)
 		if err != nil {
@@ -51,7 +51,7 @@ func readVerifyingKey(ctx context.Context, path string) (*groth16.VerifyingKey, 
 }
 
 // readProof reads a proof of any kind.
-func readProof(path string) (*groth16.Proof, sniff.Kind, error) {
+func readProof(ctx context.Context, path string) (*groth16.Proof, sniff.Kind, error) {
 	res, err := sniff.File(path)
 	if err != nil {
 		return nil, res.Kind, fmt.Errorf("proof: %w", err)
@@ -61,7 +61,7 @@ func readProof(path string) (*groth16.Proof, sniff.Kind, error) {
 		p, err := withFile(path, circom.ReadProof)
 		return p, res.Kind, err
 	case sniff.GnarkProof:
-		p, err := readGnarkProof(path, res)
+		p, err := readGnarkProof(ctx, path, res)
 		return p, res.Kind, err
 	}
 	return nil, res.Kind, fmt.Errorf("%s: is no proof (it looks like: %s)", path, res.Kind)
@@ -69,7 +69,7 @@ func readProof(path string) (*groth16.Proof, sniff.Kind, error) {
 
 // readPublic reads n public inputs for a curve: public.json, or the public part
 // of a gnark witness.
-func readPublic(path string, id curve.ID, n int) ([]curve.Scalar, error) {
+func readPublic(ctx context.Context, path string, id curve.ID, n int) ([]curve.Scalar, error) {
 	res, err := sniff.File(path)
 	if err != nil {
 		return nil, fmt.Errorf("public inputs: %w", err)
@@ -81,7 +81,7 @@ func readPublic(path string, id curve.ID, n int) ([]curve.Scalar, error) {
 			return circom.ReadPublic(name, r, id)
 		})
 	case sniff.GnarkWitness:
-		public, err = readGnarkPublic(path, id)
+		public, err = readGnarkPublic(ctx, path, id)
 	default:
 		return nil, fmt.Errorf("%s: holds no public inputs (it looks like: %s)", path, res.Kind)
 	}

@@ -2,12 +2,15 @@ package main
 
 import (
 	"io"
+	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
@@ -15,6 +18,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/formats/circom"
 )
 
 // product is X·Y = Z, with a commitment to X or without.
@@ -74,7 +78,7 @@ func makeGnark(t *testing.T, id curve.ID, commit bool) *gnarkFiles {
 	g.write(t, "c.r1cs", ccs.WriteTo)
 	g.write(t, "c.pk", pk.WriteTo)
 	g.write(t, "c.vk", vk.WriteTo)
-	for name, a := range map[string]*product{"w.wit": {X: 3, Y: 5, Z: 15}, "bad.wit": {X: 3, Y: 5, Z: 16}} {
+	for name, a := range map[string]*product{"w.wit": {X: 3, Y: 5, Z: 15}, "one.wit": {X: 1, Y: 5, Z: 5}, "bad.wit": {X: 3, Y: 5, Z: 16}} {
 		w, err := frontend.NewWitness(a, id.ScalarModulus())
 		if err != nil {
 			t.Fatal(err)
@@ -110,6 +114,90 @@ func TestGnarkFiles(t *testing.T) {
 			sl(t, codeOK, "export", "vkey", g.path("c.vk"), g.path("vk.json"))
 			sl(t, codeOK, "verify", "--key", g.path("vk.json"), "--proof", proof, "--public", public)
 		}
+	}
+}
+
+// TestGnarkWrongVerifyingKey: the key of another set-up is told from the one
+// that goes with the proving key; one of another circuit with the same α, β and
+// δ is not, and then no proof verifies.
+func TestGnarkWrongVerifyingKey(t *testing.T) {
+	for _, commit := range []bool{false, true} {
+		g, h, other := makeGnark(t, curve.BN254, commit), makeGnark(t, curve.BN254, commit), makeGnark(t, curve.BN254, !commit)
+		prove := func(code int, vk string) result {
+			t.Helper()
+			return sl(t, code, "prove", "-q", "--key", g.path("c.pk"), "--circuit", g.path("c.r1cs"), "--witness", g.path("w.wit"),
+				"--vk", vk, "--proof", g.path("p"), "--public", g.path("x"))
+		}
+		if r := prove(codeInput, h.path("c.vk")); !strings.Contains(r.stderr, g.path("c.pk")) || !strings.Contains(r.stderr, h.path("c.vk")) {
+			t.Errorf("the files are not named: %s", r.stderr)
+		}
+		if r := prove(codeInput, other.path("c.vk")); !strings.Contains(r.stderr, "commitment") {
+			t.Errorf("%s", r.stderr)
+		}
+		vk, err := readVerifyingKey(t.Context(), g.path("c.vk"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		vk.IC[0], vk.IC[1] = vk.IC[1], vk.IC[0]
+		if err := writeVerifyingKey(g.path("swapped.vk"), vk); err != nil {
+			t.Fatal(err)
+		}
+		if r := prove(codeInvalid, g.path("swapped.vk")); !strings.Contains(r.stderr, "does not verify") {
+			t.Errorf("%s", r.stderr)
+		}
+		if _, err := os.Stat(g.path("p")); err == nil {
+			t.Error("a proof that does not verify was written")
+		}
+	}
+}
+
+// TestWitnessesAreWiped: what the command reads of secrets is gone when it has
+// been used.
+func TestWitnessesAreWiped(t *testing.T) {
+	g := makeGnark(t, curve.BN254, false)
+	ccs, err := readGnarkR1CS(t.Context(), g.path("c.r1cs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m material
+	if err := m.gnarkCircuit("c.r1cs", ccs); err != nil {
+		t.Fatal(err)
+	}
+	in, done, err := m.load(t.Context(), g.path("w.wit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := in.(witness.Witness).Vector().(fr.Vector)
+	if values[0].IsZero() || values[1].IsZero() {
+		t.Fatalf("the witness is %v", values)
+	}
+	done()
+	for i := range values {
+		if !values[i].IsZero() {
+			t.Errorf("value %d is still there", i)
+		}
+	}
+
+	in, done, err = loadInput(t.Context(), bundled("vault.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words [][]big.Word
+	some := false
+	for _, list := range in.(circom.Inputs) {
+		for _, v := range list {
+			words = append(words, v.Bits())
+			some = some || v.Sign() != 0
+		}
+	}
+	done()
+	for _, w := range words {
+		if slices.ContainsFunc(w, func(x big.Word) bool { return x != 0 }) {
+			t.Error("a value of the input is still there")
+		}
+	}
+	if !some {
+		t.Error("the input is all zero, so this test shows nothing")
 	}
 }
 
@@ -182,9 +270,9 @@ func TestGnarkDamaged(t *testing.T) {
 
 func TestInspectGnark(t *testing.T) {
 	g := makeGnark(t, curve.BLS12381, true)
-	for name, want := range map[string]string{"c.pk": "gnark proving key", "c.vk": "gnark verifying key", "c.r1cs": "gnark r1cs", "w.wit": "gnark witness"} {
+	for name, want := range map[string]string{"c.pk": "gnark proving key", "c.vk": "gnark verifying key", "c.r1cs": "gnark r1cs", "one.wit": "gnark witness"} {
 		args := []string{"inspect", "--json", g.path(name)}
-		if name == "w.wit" {
+		if name == "one.wit" {
 			args = append(args, "--curve", "bls12-381")
 		}
 		if name == "c.pk" {
@@ -193,6 +281,9 @@ func TestInspectGnark(t *testing.T) {
 		}
 		got := decode[map[string]any](t, sl(t, codeOK, args...).stdout)
 		if got["kind"] != want || got["curve"] != "bls12-381" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if name == "one.wit" && (got["values"] != 3.0 || got["zeros"] != 0.0 || got["ones"] != 1.0 || got["others"] != 2.0) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -21,7 +21,7 @@ func (m *material) gnark(ctx context.Context, f *keyFlags, check func(done, tota
 	opt := gnark.KeyOptions{Progress: check}
 	opt.SkipSubgroup = f.SkipSubgroupCheck
 	if f.Circuit != "" {
-		ccs, err := readGnarkR1CS(f.Circuit)
+		ccs, err := readGnarkR1CS(ctx, f.Circuit)
 		if err != nil {
 			return err
 		}
@@ -48,15 +48,16 @@ func (m *material) gnarkCircuit(path string, ccs constraint.ConstraintSystem) er
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	m.circuit, m.hasC = c, true
-	m.load = func(_ context.Context, path string) (any, func(), error) {
-		w, err := readGnarkWitness(path, c.Curve())
-		return w, func() {}, err
+	m.load = func(ctx context.Context, path string) (any, func(), error) {
+		w, err := readGnarkWitness(ctx, path, c.Curve())
+		return w, func() { gnark.Wipe(w) }, err
 	}
 	return nil
 }
 
-// withGnarkFile opens path for one of the readers of package gnark.
-func withGnarkFile[T any](path string, read func(r io.ReaderAt, size int64, o gnark.Options) (T, error), id curve.ID) (v T, err error) {
+// withGnarkFile opens path for one of the readers of package gnark, which end
+// with ctx.
+func withGnarkFile[T any](ctx context.Context, path string, read func(r io.ReaderAt, size int64, o gnark.Options) (T, error), id curve.ID) (v T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return v, err
@@ -66,10 +67,10 @@ func withGnarkFile[T any](path string, read func(r io.ReaderAt, size int64, o gn
 	if err != nil {
 		return v, err
 	}
-	return read(f, st.Size(), gnark.Options{Name: path, Curve: id})
+	return read(readerAt{ctx, f}, st.Size(), gnark.Options{Name: path, Curve: id})
 }
 
-func readGnarkR1CS(path string) (constraint.ConstraintSystem, error) {
+func readGnarkR1CS(ctx context.Context, path string) (constraint.ConstraintSystem, error) {
 	res, err := sniff.File(path)
 	if err != nil {
 		return nil, fmt.Errorf("circuit: %w", err)
@@ -77,26 +78,27 @@ func readGnarkR1CS(path string) (constraint.ConstraintSystem, error) {
 	if res.Kind != sniff.GnarkR1CS {
 		return nil, fmt.Errorf("%s: is no constraint system of gnark (it looks like: %s)", path, res.Kind)
 	}
-	return withGnarkFile(path, gnark.ReadR1CS, 0)
+	return withGnarkFile(ctx, path, gnark.ReadR1CS, 0)
 }
 
-func readGnarkWitness(path string, id curve.ID) (witness.Witness, error) {
-	return withGnarkFile(path, gnark.ReadWitness, id)
+func readGnarkWitness(ctx context.Context, path string, id curve.ID) (witness.Witness, error) {
+	return withGnarkFile(ctx, path, gnark.ReadWitness, id)
 }
 
-func readGnarkVK(path string, res sniff.Result) (*groth16.VerifyingKey, error) {
-	return withGnarkFile(path, gnark.ReadVerifyingKey, res.Curve)
+func readGnarkVK(ctx context.Context, path string, res sniff.Result) (*groth16.VerifyingKey, error) {
+	return withGnarkFile(ctx, path, gnark.ReadVerifyingKey, res.Curve)
 }
 
-func readGnarkProof(path string, res sniff.Result) (*groth16.Proof, error) {
-	return withGnarkFile(path, gnark.ReadProof, res.Curve)
+func readGnarkProof(ctx context.Context, path string, res sniff.Result) (*groth16.Proof, error) {
+	return withGnarkFile(ctx, path, gnark.ReadProof, res.Curve)
 }
 
-func readGnarkPublic(path string, id curve.ID) ([]curve.Scalar, error) {
-	w, err := readGnarkWitness(path, id)
+func readGnarkPublic(ctx context.Context, path string, id curve.ID) ([]curve.Scalar, error) {
+	w, err := readGnarkWitness(ctx, path, id)
 	if err != nil {
 		return nil, err
 	}
+	defer gnark.Wipe(w) // it may be a full one
 	return gnark.PublicInputs(w, id)
 }
 

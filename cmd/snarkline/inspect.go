@@ -87,7 +87,7 @@ func (c *inspectCmd) inspect(ctx context.Context, path string) (*facts, error) {
 	case sniff.VKeyJSON, sniff.GnarkVK:
 		err = inspectVK(ctx, f, path)
 	case sniff.ProofJSON, sniff.GnarkProof:
-		err = inspectProof(f, path)
+		err = inspectProof(ctx, f, path)
 	case sniff.PublicJSON:
 		err = inspectPublic(f, path)
 	case sniff.InputJSON:
@@ -97,9 +97,9 @@ func (c *inspectCmd) inspect(ctx context.Context, path string) (*facts, error) {
 	case sniff.GnarkPK:
 		err = c.inspectGnarkPK(ctx, f, path, res)
 	case sniff.GnarkR1CS:
-		err = inspectGnarkR1CS(f, path)
+		err = inspectGnarkR1CS(ctx, f, path)
 	case sniff.GnarkWitness:
-		err = c.inspectGnarkWitness(f, path)
+		err = c.inspectGnarkWitness(ctx, f, path)
 	default:
 		return nil, inputErrorf("%s: of no kind that is known here", path)
 	}

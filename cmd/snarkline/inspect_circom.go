@@ -126,10 +126,11 @@ func inspectWasm(ctx context.Context, f *facts, path string) error {
 }
 
 func inspectInput(f *facts, path string) error {
-	in, err := withFile(path, circom.ReadInput)
+	in, err := readInput(path)
 	if err != nil {
 		return err
 	}
+	defer wipeInputs(in)
 	n := 0
 	for _, v := range in {
 		n += len(v)

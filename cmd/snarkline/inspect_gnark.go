@@ -6,7 +6,13 @@ import (
 	"fmt"
 	"os"
 
+	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark/backend/witness"
+
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/sniff"
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/formats/gnark"
 )
 
@@ -15,7 +21,7 @@ import (
 func (c *inspectCmd) inspectGnarkPK(ctx context.Context, f *facts, path string, res sniff.Result) error {
 	opt := gnark.KeyOptions{Options: gnark.Options{SkipSubgroup: true}}
 	if c.Circuit != "" {
-		ccs, err := readGnarkR1CS(c.Circuit)
+		ccs, err := readGnarkR1CS(ctx, c.Circuit)
 		if err != nil {
 			return err
 		}
@@ -31,8 +37,8 @@ func (c *inspectCmd) inspectGnarkPK(ctx context.Context, f *facts, path string, 
 	return nil
 }
 
-func inspectGnarkR1CS(f *facts, path string) error {
-	ccs, err := readGnarkR1CS(path)
+func inspectGnarkR1CS(ctx context.Context, f *facts, path string) error {
+	ccs, err := readGnarkR1CS(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -53,7 +59,7 @@ func inspectGnarkR1CS(f *facts, path string) error {
 	return nil
 }
 
-func (c *inspectCmd) inspectGnarkWitness(f *facts, path string) error {
+func (c *inspectCmd) inspectGnarkWitness(ctx context.Context, f *facts, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -72,9 +78,43 @@ func (c *inspectCmd) inspectGnarkWitness(f *facts, path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := readGnarkWitness(path, id); err != nil {
+	w, err := readGnarkWitness(ctx, path, id)
+	if err != nil {
 		return err
 	}
+	defer gnark.Wipe(w)
 	f.add("curve", "curve", id.String(), id.String()+", as said; every value is below its modulus")
-	return nil
+	values, err := witnessValues(ctx, w)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer values.Release()
+	return addClasses(ctx, f, id, values.Slice())
+}
+
+// witnessValues are the values of a gnark witness, public ones first, in a
+// buffer of their own that its release wipes.
+func witnessValues(ctx context.Context, w witness.Witness) (*alloc.Buffer[curve.Scalar], error) {
+	room := func(n int) (*alloc.Buffer[curve.Scalar], error) {
+		return alloc.Make[curve.Scalar](alloc.ScopeOf(ctx), n, alloc.Witness, alloc.Secret|alloc.Dirty)
+	}
+	switch v := w.Vector().(type) {
+	case bn254.Vector:
+		b, err := room(len(v))
+		if err == nil {
+			for i := range v {
+				b.Slice()[i] = curve.Scalar(v[i])
+			}
+		}
+		return b, err
+	case bls12381.Vector:
+		b, err := room(len(v))
+		if err == nil {
+			for i := range v {
+				b.Slice()[i] = curve.Scalar(v[i])
+			}
+		}
+		return b, err
+	}
+	return nil, fmt.Errorf("a witness of %T", w.Vector())
 }

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"math/bits"
-	"os"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/groth16"
 )
 
@@ -35,12 +35,12 @@ func addMatrix(f *facts, name, label string, m curve.Matrix, wires int) {
 		}
 	}
 	type density struct {
-		Terms       int     `json:"terms"`
-		PerRow      float64 `json:"terms_per_row"`
-		Wires       int     `json:"wires"`
-		Coefficents int     `json:"coefficients"`
+		Terms        int     `json:"terms"`
+		PerRow       float64 `json:"terms_per_row"`
+		Wires        int     `json:"wires"`
+		Coefficients int     `json:"coefficients"`
 	}
-	d := density{Terms: len(m.Terms), Wires: n, Coefficents: len(m.Coeffs)}
+	d := density{Terms: len(m.Terms), Wires: n, Coefficients: len(m.Coeffs)}
 	if rows > 0 {
 		d.PerRow = float64(len(m.Terms)) / float64(rows)
 	}
@@ -119,8 +119,8 @@ func inspectVK(ctx context.Context, f *facts, path string) error {
 	return nil
 }
 
-func inspectProof(f *facts, path string) error {
-	p, _, err := readProof(path)
+func inspectProof(ctx context.Context, f *facts, path string) error {
+	p, _, err := readProof(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -134,13 +134,12 @@ func inspectProof(f *facts, path string) error {
 }
 
 func inspectPublic(f *facts, path string) error {
-	text, err := os.ReadFile(path)
+	// The file does not say its curve: as read for the one of larger values.
+	values, err := withFile(path, func(name string, r io.Reader) ([]curve.Scalar, error) {
+		return circom.ReadPublic(name, r, curve.BLS12381)
+	})
 	if err != nil {
 		return err
-	}
-	var values []string
-	if err := json.Unmarshal(text, &values); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	f.count("values", "values", len(values))
 	return nil

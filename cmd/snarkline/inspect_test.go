@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,6 +36,24 @@ func TestInspectShares(t *testing.T) {
 	n := func(name string) float64 { v, _ := got[name].(float64); return v }
 	if n("zeros")+n("ones")+n("others") != n("values") || n("ones") < 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestInspectPublicNumbers: what verify takes as public inputs, inspect reads.
+func TestInspectPublicNumbers(t *testing.T) {
+	path := write(t, "public.json", `[1, "2", "0x3"]`)
+	if got := decode[map[string]any](t, sl(t, codeOK, "inspect", "--json", path).stdout); got["values"] != 3.0 {
+		t.Errorf("%v", got)
+	}
+	at := bundled("bn128/vault")
+	text, err := os.ReadFile(at + ".public.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sl(t, codeOK, "verify", "--key", at+".vkey.json", "--proof", at+".proof.json", "--public",
+		write(t, "public.json", strings.ReplaceAll(string(text), `"`, "")))
+	for _, text := range []string{`["one"]`, `[{}]`, `["` + strings.Repeat("9", 80) + `"]`} {
+		sl(t, codeInput, "inspect", write(t, "public.json", text))
 	}
 }
 

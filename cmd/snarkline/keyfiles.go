@@ -41,7 +41,7 @@ func writeKey(ctx context.Context, path string, key *groth16.ProvingKey, vk *gro
 	default:
 		return usagef("%s: the ending must be .slk, .zkey or .pk, for the format", path)
 	}
-	return outfile.Stream(path, write)
+	return outfile.Stream(path, func(w io.Writer) error { return write(writer{ctx, w}) })
 }
 
 // openSystem reads the matrices of a constraint system of circom or gnark.
@@ -58,7 +58,7 @@ func openSystem(ctx context.Context, path string) (r *groth16.R1CS, done func(),
 		}
 		return &c.R1CS, func() { _ = c.Close() }, nil
 	case sniff.GnarkR1CS:
-		ccs, err := readGnarkR1CS(path)
+		ccs, err := readGnarkR1CS(ctx, path)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -59,13 +58,30 @@ func loadWtns(_ context.Context, path string) (any, func(), error) {
 	return w, func() { _ = w.Close() }, nil
 }
 
-// loadInput reads an input.json.
+// loadInput reads an input.json. Its values are wiped when they have been used;
+// the text that the parser made them of, it keeps on Go's heap until that is
+// collected.
 func loadInput(_ context.Context, path string) (any, func(), error) {
+	in, err := readInput(path)
+	return in, func() { wipeInputs(in) }, err
+}
+
+func readInput(path string) (circom.Inputs, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	in, err := circom.ReadInput(path, bufio.NewReader(f))
-	return in, func() {}, err
+	return circom.ReadInput(path, f)
+}
+
+// wipeInputs clears the values of an input.
+func wipeInputs(in circom.Inputs) {
+	for _, values := range in {
+		for _, v := range values {
+			words := v.Bits()
+			clear(words[:cap(words)])
+			v.SetInt64(0)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/sniff"
@@ -82,6 +83,11 @@ func (a *app) fillMaterial(m *material, f *keyFlags) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if m.vk != nil {
+		if err := stages.CheckKeys(m.key, m.vk); err != nil {
+			return fmt.Errorf("%s: %w", f.Key, err)
+		}
 	}
 	return m.separateVK(ctx, f)
 }
@@ -187,9 +193,13 @@ func (m *material) separateVK(ctx context.Context, f *keyFlags) error {
 	if err != nil {
 		return err
 	}
-	if vk.Curve != m.key.Curve || vk.NbPublic() != m.key.NbPublic {
-		return fmt.Errorf("%s is for %d public inputs on %v, the key %s for %d on %v: they are of different circuits",
-			f.VK, vk.NbPublic(), vk.Curve, f.Key, m.key.NbPublic, m.key.Curve)
+	if err := stages.CheckKeys(m.key, vk); err != nil {
+		return fmt.Errorf("%s and %s do not belong together: %w", f.Key, f.VK, err)
+	}
+	// A proving key does not hold all of a verifying key; a file that does
+	// tells the rest.
+	if own := m.vk; own != nil && (own.Gamma2 != vk.Gamma2 || !slices.Equal(own.IC, vk.IC) || !slices.Equal(own.Commitments, vk.Commitments)) {
+		return fmt.Errorf("%s and %s do not belong together: the verifying key in the first is not that in the second", f.Key, f.VK)
 	}
 	m.vk = vk
 	return nil
@@ -229,20 +239,21 @@ func (m *material) describe() any {
 }
 
 // explain says what a failed verification means for this circuit. Without the
-// C matrix, which no .zkey has, a wrong witness is not found before that.
+// C matrix, which no .zkey has, a wrong witness is not found before that; and
+// the keys, which such a circuit comes in one file with, belong together.
 func (m *material) explain(err error) error {
 	var v *stages.VerifyError
 	if m.hasC || !errors.As(err, &v) {
 		return err
 	}
-	return &coded{codeUnsatisfied, &unsatisfied{err}}
+	return &codedError{codeUnsatisfied, &unsatisfiedError{err}}
 }
 
-// unsatisfied is a verification's failure, told as what it most likely means.
-type unsatisfied struct{ err error }
+// unsatisfiedError is a verification's failure, told as what it most likely means.
+type unsatisfiedError struct{ err error }
 
-func (e *unsatisfied) Error() string {
+func (e *unsatisfiedError) Error() string {
 	return "the witness does not satisfy the circuit, or is of another one: its proof does not verify (with --circuit FILE.r1cs the constraint is named)"
 }
 
-func (e *unsatisfied) Unwrap() error { return e.err }
+func (e *unsatisfiedError) Unwrap() error { return e.err }

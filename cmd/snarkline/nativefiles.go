@@ -32,7 +32,7 @@ func (m *material) native(ctx context.Context, f *keyFlags, check func(done, tot
 	if res.Kind != sniff.GnarkR1CS {
 		return m.circomCircuit(ctx, f.Circuit)
 	}
-	ccs, err := readGnarkR1CS(f.Circuit)
+	ccs, err := readGnarkR1CS(ctx, f.Circuit)
 	if err != nil {
 		return err
 	}

@@ -13,28 +13,23 @@ import (
 )
 
 // measure starts what --profile and --offheap-profile ask for; the function
-// that it returns ends and writes it.
-func (a *app) measure() (stop func() error, err error) {
-	var stops []func() error
+// that it returns ends and writes it. A command that was called wrongly has done
+// nothing to measure, and may not mean the name that it gave: stop(usage) leaves
+// that file alone.
+func (a *app) measure() (stop func(usage bool) error, err error) {
+	end := func() {}
 	if mode := a.flags.Profile; mode != "" {
-		end, err := startProfile(mode, a.flags.ProfileDir)
-		if err != nil {
+		if end, err = startProfile(mode, a.flags.ProfileDir); err != nil {
 			return nil, err
 		}
-		stops = append(stops, func() error { end(); return nil })
 	}
-	if path := a.flags.OffheapProfile; path != "" {
-		stops = append(stops, func() error {
-			return outfile.Stream(path, func(w io.Writer) error { return alloc.Default().WriteProfile(w) })
-		})
-	}
-	return func() error {
-		for _, f := range stops {
-			if err := f(); err != nil {
-				return err
-			}
+	return func(usage bool) error {
+		end()
+		path := a.flags.OffheapProfile
+		if path == "" || usage {
+			return nil
 		}
-		return nil
+		return outfile.Stream(path, func(w io.Writer) error { return alloc.Default().WriteProfile(w) })
 	}, nil
 }
 

@@ -85,7 +85,8 @@ type proving struct {
 	exts    []string
 	proofs  *inputs.Namer
 	publics *inputs.Namer
-	gnark   bool // gnark's formats go out
+	claims  *inputs.Claims // files of this invocation, each for one thing
+	gnark   bool           // gnark's formats go out
 
 	mu    sync.Mutex
 	items []*proveItem
@@ -173,11 +174,14 @@ func (p *proving) arguments() error {
 	}
 	batch := p.sources.IsBatch()
 	var err error
-	if p.proofs, err = inputs.NewNamer(p.Proof, ".proof.json", "proof.json", batch); err != nil {
-		return usagef("--proof: %w", err)
+	if p.proofs, err = inputs.NewNamer("--proof", p.Proof, ".proof.json", "proof.json", batch); err != nil {
+		return usagef("%w", err)
 	}
-	if p.publics, err = inputs.NewNamer(p.Public, ".public.json", "public.json", batch); err != nil {
-		return usagef("--public: %w", err)
+	if p.publics, err = inputs.NewNamer("--public", p.Public, ".public.json", "public.json", batch); err != nil {
+		return usagef("%w", err)
+	}
+	if err := p.claim(batch); err != nil {
+		return err
 	}
 	for _, n := range []*inputs.Namer{p.proofs, p.publics} {
 		if dir := n.Dir(); dir != "" && batch {
@@ -185,6 +189,68 @@ func (p *proving) arguments() error {
 				return fmt.Errorf("make the folder for the results: %w", err)
 			}
 		}
+	}
+	return nil
+}
+
+// claim notes which files the invocation is known to read and write, and
+// refuses names that would cost one of them.
+func (p *proving) claim(batch bool) error {
+	var err error
+	if p.claims, err = p.a.claims(
+		file{"--key", p.Key}, file{"--vk", p.VK}, file{"--circuit", p.Circuit}, file{"--wasm", p.Wasm}, file{"--pipeline", p.Pipeline}); err != nil {
+		return err
+	}
+	for _, arg := range p.sources {
+		if arg == "-" {
+			continue
+		}
+		for in, err := range (inputs.Args{arg}).All(p.a.ctx, nil, p.exts...) {
+			if err != nil {
+				break // whoever opens them says it
+			}
+			if err := p.claims.Read(in.Path, p.source()); err != nil {
+				return usagef("%w", err)
+			}
+		}
+	}
+	if batch {
+		// Items that clash with each other fail one by one.
+		if err := p.proofs.Clash(p.publics); err != nil {
+			return usagef("%w", err)
+		}
+		return nil
+	}
+	try := p.claims.Clone()
+	only := inputs.Item{Path: p.sources[0], Name: inputs.Stem(p.sources[0]), Index: 1}
+	for _, n := range []*inputs.Namer{p.proofs, p.publics} {
+		if _, err := n.Path(only, try); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	return nil
+}
+
+// source is the flag that the inputs come by.
+func (p *proving) source() string {
+	if p.Wasm != "" {
+		return "--input"
+	}
+	return "--witness"
+}
+
+// names gives an item's results their names.
+func (p *proving) names(in inputs.Item, item *proveItem) error {
+	err := p.claims.Read(in.Path, p.source())
+	if err == nil {
+		item.Proof, err = p.proofs.Path(in, p.claims)
+	}
+	if err == nil {
+		item.Public, err = p.publics.Path(in, p.claims)
+	}
+	if err != nil {
+		item.Proof, item.Public = "", ""
+		return usagef("%w", err)
 	}
 	return nil
 }
@@ -206,15 +272,7 @@ func (p *proving) jobs(yield func(stages.Job) bool) {
 			return
 		}
 		item := &proveItem{Input: in.Path}
-		var job deferred
-		if item.Proof, err = p.proofs.Path(in); err == nil {
-			item.Public, err = p.publics.Path(in)
-		}
-		if err != nil {
-			job.fail = usagef("%w", err)
-			item.Proof, item.Public = "", ""
-		}
-		job.item = in
+		job := deferred{item: in, fail: p.names(in, item)}
 		p.mu.Lock()
 		p.items = append(p.items, item)
 		p.mu.Unlock()

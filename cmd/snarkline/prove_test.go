@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/stages"
 )
 
 func TestProveAndVerify(t *testing.T) {
@@ -196,6 +198,128 @@ func TestUnsatisfied(t *testing.T) {
 			t.Errorf("files were left: %v", got)
 		}
 	}
+}
+
+// TestWrongVerifyingKey: a verifying key of another set-up is found before
+// anything is proved, whatever the circuit can tell of a witness.
+func TestWrongVerifyingKey(t *testing.T) {
+	at := bundled("bn128/vault")
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	sl(t, codeOK, "setup", "-q", "--unsafe", "--circuit", at+".r1cs", "--key", path("own.slk"), "--vk", path("own.json"))
+	// The two public inputs' points change places: all that a proving key
+	// knows of a verifying key stays.
+	vk, err := readVerifyingKey(t.Context(), at+".vkey.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vk.IC[1], vk.IC[2] = vk.IC[2], vk.IC[1]
+	if err := writeVerifyingKey(path("swapped.json"), vk); err != nil {
+		t.Fatal(err)
+	}
+	out := path("out")
+	for _, c := range []struct{ key, vk, want string }{
+		{at + ".zkey", path("own.json"), "different set-ups"},
+		{path("own.slk"), at + ".vkey.json", "different set-ups"},
+		{at + ".zkey", bundled("bn128/silent.vkey.json"), "different"},
+		{at + ".zkey", bundled("bls12381/vault.vkey.json"), "bls12-381"},
+		{at + ".zkey", path("swapped.json"), "is not that in the second"},
+	} {
+		for _, more := range [][]string{nil, {"--circuit", at + ".r1cs"}} {
+			r := sl(t, codeInput, append([]string{"prove", "-q", "--key", c.key, "--vk", c.vk, "--witness", at + ".wtns", "--proof", out, "--public", out + ".pub"}, more...)...)
+			if !strings.Contains(r.stderr, c.want) || !strings.Contains(r.stderr, c.key) || !strings.Contains(r.stderr, c.vk) {
+				t.Errorf("%s with %s: %s", c.key, c.vk, r.stderr)
+			}
+		}
+	}
+	sl(t, codeInput, "export", "key", at+".zkey", path("k.slk"), "--vk", path("own.json"))
+	for _, vk := range []string{at + ".vkey.json", at + ".zkey"} {
+		sl(t, codeOK, "prove", "-q", "--key", at+".zkey", "--vk", vk, "--witness", at+".wtns", "--proof", out, "--public", out+".pub")
+	}
+}
+
+func TestCodeOfAProofThatDoesNotVerify(t *testing.T) {
+	refused := &stages.VerifyError{Err: fmt.Errorf("verify: %w", groth16.ErrInvalidProof)}
+	err := fmt.Errorf("stage assemble: %w", refused)
+	if code := exitCode(inputError(err)); code != codeInvalid {
+		t.Errorf("code %d, want %d", code, codeInvalid)
+	}
+	if code := exitCode((&material{hasC: true}).explain(err)); code != codeInvalid {
+		t.Errorf("a circuit that knows C: code %d, want %d", code, codeInvalid)
+	}
+	if code := exitCode((&material{}).explain(err)); code != codeUnsatisfied {
+		t.Errorf("a circuit that does not: code %d, want %d", code, codeUnsatisfied)
+	}
+}
+
+// TestClashes: no result is lost to another, and no input to a result.
+func TestClashes(t *testing.T) {
+	at := bundled("bn128/vault")
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	keep := map[string]string{"k.zkey": at + ".zkey", "w.wtns": at + ".wtns", "w2.wtns": at + ".wtns", "c.r1cs": at + ".r1cs",
+		"in.json": bundled("vault.json"), "c.wasm": at + ".wasm", "vk.json": at + ".vkey.json"}
+	names := []string{"link"}
+	for name, from := range keep {
+		copyFile(t, from, path(name), nil)
+		names = append(names, name)
+	}
+	if err := os.Symlink(path("w.wtns"), path("link")); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	one := []string{"--key", "k.zkey", "--witness", "w.wtns"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(one, "--proof", "x", "--public", "x"), "--proof and --public would both be written to"},
+		{append(one, "--proof", "x", "--public", "no/../x"), "--proof and --public would both be written to"},
+		{append(one, "--public", "proof.json"), "--proof and --public would both be written to"},
+		{append(one, "--proof", "x", "--public", "y", "--report", "y"), "--report and --public would both be written to"},
+		{append(one, "--report", "x", "--offheap-profile", "x"), "--report and --offheap-profile would both be written to"},
+		{append(one, "--proof", "k.zkey"), "--proof would be written over the file of --key"},
+		{append(one, "--public", "link"), "--public would be written over the file of --witness"},
+		{append(one, "--vk", "vk.json", "--public", "vk.json"), "--public would be written over the file of --vk"},
+		{append(one, "--circuit", "c.r1cs", "--public", "c.r1cs"), "--public would be written over the file of --circuit"},
+		{append(one, "--offheap-profile", "k.zkey"), "--offheap-profile would be written over the file of --key"},
+		{append(one, "--report", "k.zkey"), "--report would be written over the file of --key"},
+		{[]string{"--key", "k.zkey", "--wasm", "c.wasm", "--input", "in.json", "--proof", "in.json"}, "--proof would be written over the file of --input"},
+		{[]string{"--key", "k.zkey", "--wasm", "c.wasm", "--input", "in.json", "--proof", "c.wasm"}, "--proof would be written over the file of --wasm"},
+		{append(one, "w2.wtns", "--proof", "{n}", "--public", "./{n}"), "--proof and --public would both be written to"},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			root, err := filepath.Abs(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(root)
+			r := sl(t, codeUsage, append([]string{"prove"}, c.args...)...)
+			if !strings.Contains(r.stderr, c.want) {
+				t.Errorf("%q is missing in: %s", c.want, r.stderr)
+			}
+			if got := files(t, "."); !slices.Equal(got, names) {
+				t.Errorf("files %v", got)
+			}
+		})
+	}
+	for name, from := range keep {
+		same(t, path(name), from)
+	}
+	// Items whose names only meet in a batch: the second fails, alone.
+	r := sl(t, codeUsage, "prove", "--keep-going", "--json", "--key", path("k.zkey"), "--witness", path("w.wtns"), path("w2.wtns"),
+		"--proof", dir+"/w{n}.wtns", "--public", dir+"/{n}.public")
+	res := decode[proveResult](t, r.stdout)
+	if res.Proofs != 1 || !res.Items[0].OK || !strings.Contains(res.Items[1].Error, "--proof of "+path("w2.wtns")+" would be written over the file of --witness") {
+		t.Errorf("%+v %s", res, r.stderr)
+	}
+	same(t, path("w2.wtns"), at+".wtns")
+	// A device takes any number of results.
+	sl(t, codeOK, "prove", "-q", "--key", path("k.zkey"), "--witness", path("w.wtns"), "--proof", os.DevNull, "--public", os.DevNull)
+	// The set-up's results are two files, and neither is the circuit's.
+	sl(t, codeUsage, "setup", "--unsafe", "--circuit", path("c.r1cs"), "--key", path("n.slk"), "--vk", path("n.slk"))
+	sl(t, codeUsage, "setup", "--unsafe", "--circuit", path("c.r1cs"), "--key", path("n.slk"), "--vk", path("c.r1cs"))
+	same(t, path("c.r1cs"), at+".r1cs")
 }
 
 func TestNoVerify(t *testing.T) {

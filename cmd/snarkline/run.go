@@ -87,7 +87,12 @@ func (a *app) run(kctx *kong.Context) error {
 		return err
 	}
 	err = kctx.Run(a)
-	return errors.Join(err, stop())
+	if err != nil && a.ctx.Err() != nil {
+		// What the end of the work looked like to it is not why it ended.
+		err = &endedError{context.Cause(a.ctx), err}
+	}
+	var told *toldError // of an item, by when there is something to measure
+	return errors.Join(err, stop(exitCode(err) == codeUsage && !errors.As(err, &told)))
 }
 
 // gcPercent is the collector's target. Of 25, 50, 100 and 200 it gives the
@@ -136,6 +141,12 @@ type failure struct {
 	Code  int    `json:"code"`
 	Error string `json:"error"`
 }
+
+// endedError is what went wrong in work whose context had ended.
+type endedError struct{ cause, err error }
+
+func (e *endedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
+func (e *endedError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // toldError is an error of which the user has read already, item by item.
 type toldError struct{ err error }

@@ -44,7 +44,7 @@ func setStage(s *pipeline.Settings, stage, knob, value string, own bool) error {
 		}
 	}
 	if err := s.Set(stage + "." + knob + "=" + value); err != nil {
-		return &coded{codeUsage, err}
+		return &codedError{codeUsage, err}
 	}
 	return nil
 }

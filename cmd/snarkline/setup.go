@@ -52,6 +52,13 @@ func (c *setupCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	claims, err := a.claims(file{"--circuit", c.Circuit})
+	if err == nil {
+		err = claimWrites(claims, file{"--key", c.Key}, file{"--vk", c.VK})
+	}
+	if err != nil {
+		return err
+	}
 	a.messagef("warning: this set-up knows its toxic waste; use these keys for development only")
 	ctx := a.scope("setup")
 	circuit, done, err := openSystem(ctx, c.Circuit)

@@ -26,18 +26,19 @@ type verifyResult struct {
 
 // Run prints OK or INVALID.
 func (c *verifyCmd) Run(a *app) error {
-	vk, err := readVerifyingKey(a.scope("key"), c.Key)
+	ctx := a.scope("key")
+	vk, err := readVerifyingKey(ctx, c.Key)
 	if err != nil {
 		return inputError(err)
 	}
-	proof, _, err := readProof(c.Proof)
+	proof, _, err := readProof(ctx, c.Proof)
 	if err != nil {
 		return inputError(err)
 	}
 	if proof.Curve != vk.Curve {
 		return inputErrorf("the proof %s is on %v, the key %s on %v", c.Proof, proof.Curve, c.Key, vk.Curve)
 	}
-	public, err := readPublic(c.Public, vk.Curve, vk.NbPublic())
+	public, err := readPublic(ctx, c.Public, vk.Curve, vk.NbPublic())
 	if err != nil {
 		return inputError(err)
 	}
@@ -58,7 +59,7 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	if err != nil {
 		a.notef("%v", err)
-		return &toldError{&coded{codeInvalid, err}}
+		return &toldError{&codedError{codeInvalid, err}}
 	}
 	return nil
 }

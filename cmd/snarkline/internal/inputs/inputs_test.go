@@ -117,28 +117,101 @@ func TestNamer(t *testing.T) {
 		{"out/{n}-{name}.json", true, "out/3-w1.json"},
 		{"p.json", true, ""},
 	} {
-		n, err := NewNamer(c.value, ".proof.json", "proof.json", c.batch)
+		n, err := NewNamer("--proof", c.value, ".proof.json", "proof.json", c.batch)
 		if err != nil {
 			if c.want != "" {
 				t.Errorf("%+v: %v", c, err)
 			}
 			continue
 		}
-		if got, err := n.Path(it); got != c.want || err != nil {
+		if got, err := n.Path(it, &Claims{}); got != c.want || err != nil {
 			t.Errorf("%+v: %s %v", c, got, err)
 		}
 	}
 }
 
 func TestNamerRefusesTheSameNameTwice(t *testing.T) {
-	n, err := NewNamer("", ".proof.json", "", true)
-	if err != nil {
+	var claims Claims
+	name := func(flag, value string, it Item) error {
+		n, err := NewNamer(flag, value, ".proof.json", "", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = n.Path(it, &claims)
+		return err
+	}
+	if err := name("--proof", "", Item{Path: "a/w.wtns", Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Path(Item{Path: "a/w.wtns", Name: "w"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.Path(Item{Path: "b/w.wtns", Name: "w"}); err == nil || !strings.Contains(err.Error(), "a/w.wtns and b/w.wtns") {
+	err := name("--proof", "", Item{Path: "b/w.wtns", Name: "w"})
+	if err == nil || !strings.Contains(err.Error(), "--proof of a/w.wtns and --proof of b/w.wtns would both be written to w.proof.json (use a pattern with {n})") {
 		t.Errorf("got %v", err)
+	}
+	err = name("--public", "./{name}.json", Item{Path: "w.proof.wtns", Name: "w.proof"})
+	if err == nil || !strings.Contains(err.Error(), "--proof of a/w.wtns and --public of w.proof.wtns") {
+		t.Errorf("the names of another flag: %v", err)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(at("real"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(at("real"), at("link")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink(dir, at("folder")); err != nil {
+		t.Skip(err)
+	}
+	for _, c := range []struct {
+		name  string
+		first string
+		write bool // the first
+		then  string
+		read  bool // the second
+		want  string
+	}{
+		{"two results", "x", true, "x", false, "A and B would both be written to"},
+		{"otherwise spelt", "x", true, "no/../x", false, "A and B would both be written to"},
+		{"through a link", "real", true, "link", false, "A and B would both be written to"},
+		{"in a linked folder", "x", true, "folder/x", false, "A and B would both be written to"},
+		{"over what is read", "real", false, "real", false, "B would be written over the file of A"},
+		{"reading a result", "x", true, "x", true, "A would be written over the file of B"},
+		{"read twice", "real", false, "real", true, ""},
+		{"others", "x", true, "y", false, ""},
+	} {
+		var claims Claims
+		first, then := claims.Read, claims.Write
+		if c.write {
+			first = claims.Write
+		}
+		if c.read {
+			then = claims.Read
+		}
+		if err := first(at(c.first), "A"); err != nil {
+			t.Fatal(err)
+		}
+		try := claims.Clone()
+		err := then(dir+"/"+c.then, "B")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if err := try.Write(at("other"), "C"); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err := claims.Write(at("other"), "D"); err != nil {
+			t.Errorf("%s: what a copy claims counts for the original: %v", c.name, err)
+		}
+	}
+	var claims Claims
+	for range 2 {
+		if err := claims.Write(os.DevNull, "A"); err != nil {
+			t.Errorf("a device: %v", err)
+		}
+		if err := claims.Write("", "A"); err != nil {
+			t.Errorf("no file: %v", err)
+		}
 	}
 }

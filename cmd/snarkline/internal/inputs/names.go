@@ -11,15 +11,16 @@ import (
 // folder (name + suffix in it), a pattern with {name} or {n} in it, and one
 // plain file for a batch of one.
 type Namer struct {
+	flag    string
 	pattern string
-	taken   map[string]string // path → the input it was made from
+	batch   bool
 }
 
-// NewNamer reads the value a user gave for an output. suffix goes with a
-// folder (".proof.json"). An empty value means the folder "." for a batch, and
-// the file fallback otherwise.
-func NewNamer(value, suffix, fallback string, batch bool) (*Namer, error) {
-	n := &Namer{taken: map[string]string{}}
+// NewNamer reads the value a user gave for an output, under a flag whose name is
+// for errors. suffix goes with a folder (".proof.json"). An empty value means
+// the folder "." for a batch, and the file fallback otherwise.
+func NewNamer(flag, value, suffix, fallback string, batch bool) (*Namer, error) {
+	n := &Namer{flag: flag, batch: batch}
 	switch {
 	case value == "" && batch:
 		n.pattern = "{name}" + suffix
@@ -30,21 +31,27 @@ func NewNamer(value, suffix, fallback string, batch bool) (*Namer, error) {
 	case isDir(value) || strings.HasSuffix(value, string(filepath.Separator)):
 		n.pattern = filepath.Join(value, "{name}"+suffix)
 	case batch:
-		return nil, fmt.Errorf("a batch needs an existing folder, a name that ends in %q, or a pattern with {name} or {n}; %q is one file", "/", value)
+		return nil, fmt.Errorf("%s: a batch needs an existing folder, a name that ends in %q, or a pattern with {name} or {n}; %q is one file", flag, "/", value)
 	default:
 		n.pattern = value
 	}
 	return n, nil
 }
 
-// Path is the name for the item. Two items that would get the same name are an
-// error for the second. It is not safe for concurrent use.
-func (n *Namer) Path(it Item) (string, error) {
+// Path is the name for the item. A file that is claimed already is an error;
+// else it is claimed for the item.
+func (n *Namer) Path(it Item, claims *Claims) (string, error) {
 	path := strings.NewReplacer("{name}", it.Name, "{n}", strconv.Itoa(it.Index)).Replace(n.pattern)
-	if first, ok := n.taken[path]; ok {
-		return "", fmt.Errorf("%s and %s would both be written to %s (use a pattern with {n})", first, it.Path, path)
+	what := n.flag
+	if n.batch {
+		what += " of " + it.Path
 	}
-	n.taken[path] = it.Path
+	if err := claims.Write(path, what); err != nil {
+		if n.batch && !strings.Contains(n.pattern, "{n}") {
+			err = fmt.Errorf("%w (use a pattern with {n})", err)
+		}
+		return "", err
+	}
 	return path, nil
 }
 
@@ -54,4 +61,12 @@ func (n *Namer) Dir() string {
 		return dir
 	}
 	return ""
+}
+
+// Clash is an error if n and m give every item the same name.
+func (n *Namer) Clash(m *Namer) error {
+	if filepath.Clean(n.pattern) == filepath.Clean(m.pattern) {
+		return fmt.Errorf("%s and %s would both be written to %s", n.flag, m.flag, n.pattern)
+	}
+	return nil
 }

@@ -123,6 +123,7 @@ func Reader(f io.ReaderAt, size int64) (Result, error) {
 // jsonKind tells snarkjs's JSON files apart by their top-level keys.
 func jsonKind(r io.Reader) Kind {
 	dec := json.NewDecoder(r)
+	dec.UseNumber()
 	first, err := dec.Token()
 	if err != nil {
 		return Unknown
@@ -130,7 +131,12 @@ func jsonKind(r io.Reader) Kind {
 	if first == json.Delim('[') {
 		for dec.More() {
 			t, err := dec.Token()
-			if _, text := t.(string); err != nil || !text {
+			if err != nil {
+				return Unknown
+			}
+			switch t.(type) {
+			case string, json.Number: // snarkjs writes strings; its reader, and ours, take both
+			default:
 				return Unknown
 			}
 		}

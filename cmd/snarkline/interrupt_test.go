@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+)
+
+// asked is a context that ends when somebody has asked it left times whether it
+// has ended: each is a place where Ctrl-C can hit.
+type asked struct {
+	context.Context
+	left atomic.Int64
+	end  func()
+}
+
+func (c *asked) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.end()
+	}
+	return c.Context.Err()
+}
+
+// TestInterruptedAnywhere interrupts commands at the 1st, 2nd, 4th, … place
+// where they look, until one gets through: each ends with 130, leaves no
+// half-written file, and gives all memory back.
+func TestInterruptedAnywhere(t *testing.T) {
+	g := makeGnark(t, curve.BN254, true)
+	at := bundled("bn128/vault")
+	for _, c := range []struct {
+		name   string
+		places int64 // it looks at least so often
+		args   []string
+	}{
+		{"set-up", 8, []string{"setup", "--unsafe", "--circuit", at + ".r1cs", "--key", "OUT/k.slk", "--vk", "OUT/vk.json"}},
+		{"set-up of a .zkey", 8, []string{"setup", "--unsafe", "--circuit", at + ".r1cs", "--key", "OUT/k.zkey", "--vk", "OUT/vk.json"}},
+		{"set-up for gnark", 8, []string{"setup", "--unsafe", "--circuit", g.path("c.r1cs"), "--key", "OUT/k.pk", "--vk", "OUT/vk"}},
+		{"folding", 8, []string{"export", "key", at + ".zkey", "OUT/k.slk", "--fold", "--circuit", at + ".r1cs"}},
+		{"key of gnark", 4, []string{"prove", "--key", g.path("c.pk"), "--vk", g.path("c.vk"), "--circuit", g.path("c.r1cs"), "--witness", g.path("w.wit"), "--proof", "OUT/p", "--public", "OUT/x"}},
+		{"gnark's constraint system", 1, []string{"inspect", g.path("c.r1cs")}},
+		{"verify", 2, []string{"verify", "--key", g.path("c.vk"), "--proof", "PROOF", "--public", "PUBLIC"}},
+		{"calculator", 1, []string{"export", "witness", "--wasm", at + ".wasm", "--input", bundled("vault.json"), "OUT/w.wtns"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sl(t, codeOK, "prove", "-q", "--key", g.path("c.pk"), "--vk", g.path("c.vk"), "--circuit", g.path("c.r1cs"), "--witness", g.path("w.wit"),
+				"--proof", g.path("proof"), "--public", g.path("public"))
+			for after := int64(1); ; after *= 2 {
+				out := t.TempDir()
+				args := make([]string, len(c.args))
+				for i := range args {
+					args[i] = strings.NewReplacer("OUT", out, "PROOF", g.path("proof"), "PUBLIC", g.path("public")).Replace(c.args[i])
+				}
+				parent, cancel := context.WithCancelCause(t.Context())
+				ctx := &asked{Context: parent, end: func() { cancel(errInterrupted) }}
+				ctx.left.Store(after)
+				mark := alloc.Marked()
+				r := invoke(ctx, nil, args...)
+				cancel(nil)
+				mark.CheckLeaks(t)
+				if parts, _ := filepath.Glob(out + "/.*"); len(parts) > 0 {
+					t.Errorf("interrupted at place %d it leaves %v", after, parts)
+				}
+				if r.code == codeOK {
+					if after <= c.places {
+						t.Errorf("interrupted at place %d it goes on to the end", after)
+					}
+					return
+				}
+				if r.code != codeInterrupted || !strings.Contains(r.stderr, "interrupted") {
+					t.Fatalf("interrupted at place %d: code %d, %s", after, r.code, r.stderr)
+				}
+			}
+		})
+	}
+}
