@@ -37,7 +37,7 @@ func (e *Engine) sumBytes(n int) int64 {
 
 // sumByVectors has the vector kernels add up the points of class One.
 func (e *Engine) sumByVectors(ctx context.Context, sc *alloc.Scope, q curve.Query, classes []curve.Class, workers int) (p pointG1, err error) {
-	buf, err := alloc.Make[byte](sc, e.VecG1.SumScratch(workers), alloc.Bucket, alloc.Dirty)
+	buf, err := alloc.Make[byte](sc, e.VecG1.SumScratch(workers), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
 	}
@@ -84,7 +84,7 @@ func (e *Engine) sumG1(ctx context.Context, sc *alloc.Scope, q curve.Query, clas
 	if e.vectorSum(t.n) {
 		return e.sumByVectors(ctx, sc, q, classes, workers)
 	}
-	buf, err := alloc.Make[pointG1](sc, workers*(chunk+1), alloc.Bucket, alloc.Dirty)
+	buf, err := alloc.Make[pointG1](sc, workers*(chunk+1), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return pointG1{}, err
 	}

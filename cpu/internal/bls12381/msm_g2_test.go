@@ -317,6 +317,34 @@ func TestMSMG2Bound(t *testing.T) {
 	}
 }
 
+// TestPicksDrawNoMoreG2: a sum over some of the points stays within the bound of
+// all of them, for which the caller has reserved, however many they are.
+func TestPicksDrawNoMoreG2(t *testing.T) {
+	rng := newRand(t)
+	const n = 5469
+	pts := pointsG2(rng, n, false)
+	q, w := queryG2(pts), scalarsG2(rng, n, "random")
+	for _, workers := range []int{1, 2, 4} {
+		e := engineG2(workers)
+		bound := alloc.HostBytes(e.MSMScratch(curve.InG2, n)[alloc.Host])
+		for _, m := range []int{600, 1000, 1366, 2050, 2516, 2800, 4096, 5000, n} {
+			pick := make([]uint32, m)
+			for i := range pick {
+				pick[i] = uint32(i * n / m)
+			}
+			res, err := alloc.NewBudget(bound).Reserve(context.Background(), bound)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sc := alloc.NewScope(alloc.StageOf("test"), alloc.Host, res)
+			if _, err := e.MSMG2(context.Background(), sc, q, w, pick); err != nil {
+				t.Errorf("%d of %d points, %d workers: %v", m, n, workers, err)
+			}
+			res.Close()
+		}
+	}
+}
+
 // countdown is a context that is done after so many looks at it.
 type countdownG2 struct {
 	context.Context

@@ -111,9 +111,15 @@ func (e *Engine) msmBytesG2(n int) int64 {
 // vectorsG2 says whether the vector kernels take a sum of n full-length terms.
 func (e *Engine) vectorsG2(n int) bool { return e.VecG2 != nil && n >= vecMin }
 
+// vectorsFitG2 says whether the vector kernels need no more for n terms than was
+// reserved for total: their plan may take more memory for a smaller sum.
+func (e *Engine) vectorsFitG2(n, total int) bool {
+	return e.VecG2.MSMScratch(n, e.Workers) <= e.VecG2.MSMScratch(total, e.Workers)
+}
+
 // vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]].
 func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar) (p pointG2, err error) {
-	buf, err := alloc.Make[byte](sc, e.VecG2.MSMScratch(len(scalars), e.Workers), alloc.Bucket, alloc.Dirty)
+	buf, err := alloc.Make[byte](sc, e.VecG2.MSMScratch(len(scalars), e.Workers), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
 	}
@@ -173,9 +179,11 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		return pointG2{}, nil
 	}
 	index := pick
+	// The caller has reserved for the whole query, however few are picked.
+	total := max(t.n, len(t.points))
 	vectors := e.vectorsG2(hist[0].Weight(foldedBits))
-	if terms <= t.n/2 && (!vectors || e.VecG2.MSMScratch(terms, e.Workers) <= e.VecG2.MSMScratch(t.n, e.Workers)) {
-		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Dirty)
+	if terms <= t.n/2 && (!vectors || e.vectorsFitG2(terms, total)) {
+		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Secret|alloc.Dirty)
 		if err != nil {
 			return pointG2{}, err
 		}
@@ -185,7 +193,8 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		scalars = scalars[:terms]
 	}
 	n := len(scalars)
-	plan := window.For(t.n, n, foldedBits, &hist[0])
+	vectors = vectors && e.vectorsFitG2(n, total)
+	plan := window.For(total, n, foldedBits, &hist[0])
 	offset := plan.Offset()
 	err = par.Blocks(ctx, workers, n, blockLen, func(_, from, to int) error {
 		for i := from; i < to; i++ {
@@ -222,7 +231,8 @@ func (s *sumG2) make(sc *alloc.Scope) (release func(), err error) {
 			r.Release()
 		}
 	}
-	words, err := alloc.Make[uint32](sc, s.Words(), alloc.Scratch, alloc.Dirty)
+	// Digits and their order are the witness: what holds them is wiped.
+	words, err := alloc.Make[uint32](sc, s.Words(), alloc.Scratch, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return nil, err
 	}
@@ -266,12 +276,12 @@ func makeTreesG2(sc *alloc.Scope, workers, chunk, batch int) ([]treeG2, []alloc.
 		}
 		return nil, nil, err
 	}
-	pairs, err := alloc.Make[window.Pair](sc, workers*batch, alloc.Scratch, alloc.Dirty)
+	pairs, err := alloc.Make[window.Pair](sc, workers*batch, alloc.Scratch, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return fail(err)
 	}
 	held = append(held, pairs)
-	runs, err := alloc.Make[window.Run](sc, workers*chunk, alloc.Scratch, alloc.Dirty)
+	runs, err := alloc.Make[window.Run](sc, workers*chunk, alloc.Scratch, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return fail(err)
 	}

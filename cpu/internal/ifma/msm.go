@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/snarkline/snarkline/cpu/internal/par"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -114,13 +114,13 @@ func (m *msm) run(ctx context.Context, s *scratch) error {
 	for i := range w {
 		w[i] = m.newWorker(ctx, s)
 	}
-	if err := parallel(m.workers, func(i int) error {
+	if err := par.Run(m.workers, func(i int) error {
 		return m.prepare(ctx, m.n*i/m.workers, m.n*(i+1)/m.workers)
 	}); err != nil {
 		return err
 	}
 	var next atomic.Int64
-	return parallel(m.workers, func(i int) error {
+	return par.Run(m.workers, func(i int) error {
 		for {
 			t := int(next.Add(1)) - 1
 			if t >= m.parts*m.windows {
@@ -132,18 +132,6 @@ func (m *msm) run(ctx context.Context, s *scratch) error {
 			}
 		}
 	})
-}
-
-// parallel runs f for 0 ≤ i < n side by side and returns the errors.
-func parallel(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := 1; i < n; i++ {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	errs[0] = f(0)
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // prepare shifts the scalars for recoding; those of infinite points become 0.

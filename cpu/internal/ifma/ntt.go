@@ -2,11 +2,10 @@ package ifma
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/snarkline/snarkline/cpu/internal/par"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -153,26 +152,18 @@ func (t *NTT) transform(ctx context.Context, a []curve.Scalar, in Order, tab *nt
 // each runs f on the numbers below n, shared out among the workers.
 func each(ctx context.Context, w []*nttWorker, n int, f func(w *nttWorker, i int)) error {
 	var next atomic.Int64
-	errs := make([]error, len(w))
-	run := func(j int) {
+	return par.Run(min(len(w), n), func(j int) error {
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= n {
-				return
+				return nil
 			}
-			if errs[j] = ctx.Err(); errs[j] != nil {
-				return
+			if err := ctx.Err(); err != nil {
+				return err
 			}
 			f(w[j], i)
 		}
-	}
-	var wg sync.WaitGroup
-	for j := 1; j < min(len(w), n); j++ {
-		wg.Go(func() { run(j) })
-	}
-	run(0)
-	wg.Wait()
-	return errors.Join(errs...)
+	})
 }
 
 // nttWorker is what one goroutine works in.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/snarkline/snarkline/cpu/internal/par"
 )
 
 // infinite reports whether the point of place j is all zero.
@@ -59,7 +61,7 @@ func (g *Group) Sum(ctx context.Context, points []byte, keep func(i int) bool, w
 		w[i].pts = points
 		names[i] = s.uint32s(chunk)
 	}
-	err := parallel(workers, func(i int) error {
+	err := par.Run(workers, func(i int) error {
 		if err := w[i].sum(g, points, keep, n*i/workers, n*(i+1)/workers, names[i]); err != nil {
 			return err
 		}
