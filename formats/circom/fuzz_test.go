@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
@@ -202,6 +206,42 @@ func FuzzInputJSON(f *testing.F) {
 					t.Fatalf("value %d of %q is missing", i, name)
 				}
 			}
+		}
+	})
+}
+
+// FuzzCalculator opens and runs modules that are damaged in any way: they come
+// to an end, within their memory, and leave nothing behind.
+func FuzzCalculator(f *testing.F) {
+	seed(f, "silent.wasm")
+	f.Add(handmade(1, nil, nil))
+	f.Add(endless())
+	for _, name := range slices.Sorted(maps.Keys(bombs())) {
+		f.Add(bombs()[name])
+	}
+	inputs := Inputs{"a": {big.NewInt(3)}, "b": {big.NewInt(-5)}}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer alloc.Marked().CheckLeaks(t)
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		const limit = 4 << 20
+		budget := alloc.NewBudget(alloc.HostBytes(16 << 20))
+		r := must[*alloc.Reservation](t)(budget.Reserve(ctx, alloc.HostBytes(16<<20)))
+		defer r.Close()
+		ctx = alloc.WithScope(ctx, alloc.NewScope(alloc.StageOf("fuzz"), alloc.Host, r))
+		c, err := NewCalculator(ctx, "fuzz", b, CalculatorOptions{Interpret: true, MemoryLimit: limit})
+		if err == nil {
+			defer c.Close()
+			if c.Len() < 1 || c.Len() > limit/4 || c.Scratch()[alloc.Host] > limit {
+				t.Fatalf("%d wires with %v of memory", c.Len(), c.Scratch())
+			}
+			err = c.Witness(inputs).Fill(ctx, make([]curve.Scalar, c.Len()))
+		}
+		var format *FormatError
+		var circuit *CircuitError
+		var input *InputError
+		if err != nil && ctx.Err() == nil && !errors.As(err, &format) && !errors.As(err, &circuit) && !errors.As(err, &input) {
+			t.Fatalf("error %v (%T)", err, err)
 		}
 	})
 }

@@ -63,13 +63,17 @@ func OpenCalculator(ctx context.Context, path string, o CalculatorOptions) (*Cal
 	return NewCalculator(ctx, path, code, o)
 }
 
+// wasmFeatures is what circom and the optimizers that its modules go through use
+// of WebAssembly. Tables that grow, which nothing bounds, are not among them.
+const wasmFeatures = api.CoreFeaturesV1 | api.CoreFeatureSignExtensionOps | api.CoreFeatureNonTrappingFloatToIntConversion | api.CoreFeatureBulkMemoryOperations
+
 // NewCalculator compiles a witness calculator. The name is for messages.
 func NewCalculator(ctx context.Context, name string, code []byte, o CalculatorOptions) (*Calculator, error) {
 	config := wazero.NewRuntimeConfig()
 	if o.Interpret {
 		config = wazero.NewRuntimeConfigInterpreter()
 	}
-	config = config.WithCloseOnContextDone(true)
+	config = config.WithCloseOnContextDone(true).WithCoreFeatures(wasmFeatures)
 	if pages := o.MemoryLimit / pageBytes; o.MemoryLimit > 0 && pages < 1<<16 {
 		config = config.WithMemoryLimitPages(uint32(max(pages, 1)))
 	}
@@ -109,6 +113,9 @@ var optional = map[string][2]int{
 }
 
 func (c *Calculator) open(ctx context.Context, code []byte) (err error) {
+	if code, err = checkModule(code); err != nil {
+		return c.fail(fmt.Errorf("compile: %w", err))
+	}
 	if c.module, err = c.runtime.CompileModule(ctx, code); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
