@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu"
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
 	"github.com/snarkline/snarkline/pipeline"
@@ -62,6 +63,26 @@ func TestNeeds(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNeedsOfPortableKernels is TestNeeds for processors without the vector
+// instructions, by the number of workers.
+func TestNeedsOfPortableKernels(t *testing.T) {
+	rows, bits := 2500, 1500
+	if alloc.Debug {
+		rows, bits = 64, 40
+	}
+	for _, workers := range []int{1, 2, 4} {
+		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
+			p, toy := newProver(t, curve.BN254, rows, bits, folded)
+			var err error
+			if p.Arith, err = cpu.New(curve.BN254, cpu.Vectors(false), cpu.Workers(workers)); err != nil {
+				t.Fatal(err)
+			}
+			p.MinOnes = -1
+			exactly(t, p, toy)
+		})
 	}
 }
 

@@ -67,7 +67,8 @@ func (p *Prover) needTailMSM() pipeline.Need {
 }
 
 // wireScratch is what one MSM over the wires takes; the three run one after
-// another.
+// another. MSMScratch of all points bounds the sums of fewer, of which there may
+// be any number: a witness decides how many are picked.
 func (p *Prover) wireScratch() alloc.Amount {
 	var most alloc.Amount
 	for _, q := range []curve.Query{p.Key.L, p.Key.A, p.Key.B1} {
