@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/groth16"
 )
 
 // asked is a context that ends when somebody has asked it left times whether it
@@ -76,5 +79,39 @@ func TestInterruptedAnywhere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInterruptedWhileAKeyIsWritten: also in the formats whose writers take no
+// context.
+func TestInterruptedWhileAKeyIsWritten(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	r, done, err := openSystem(ctx, bundled("bn128/vault.r1cs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for ext, o := range map[string]groth16.SetupOptions{
+		extZkey: {Basis: curve.Coset}, extGnarkPK: {Basis: curve.Monomial}, extNative: {Basis: curve.Coset, Folded: true},
+	} {
+		key, vk, err := groth16.UnsafeSetup(ctx, r, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "key"+ext)
+		ended, end := context.WithCancel(ctx)
+		end()
+		if err := writeKey(ended, path, key, vk, r); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", ext, err)
+		}
+		if got := files(t, dir); len(got) > 0 {
+			t.Errorf("%s: left %v", ext, got)
+		}
+		if err := writeKey(ctx, path, key, vk, r); err != nil {
+			t.Errorf("%s: %v", ext, err)
+		}
+		if err := errors.Join(os.Remove(path), key.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
