@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	gnark "github.com/consensys/gnark/backend/groth16"
@@ -43,7 +44,24 @@ func sampleNamed(t testing.TB, name string) sample {
 	return sample{}
 }
 
+// makeFiles makes them once for each circuit; nobody changes them.
 func makeFiles(t testing.TB, id curve.ID, s sample) *made {
+	t.Helper()
+	allMade.Lock()
+	defer allMade.Unlock()
+	key := fmt.Sprint(id, s.name)
+	if allMade.of[key] == nil {
+		allMade.of[key] = makeNewFiles(t, id, s)
+	}
+	return allMade.of[key]
+}
+
+var allMade = struct {
+	sync.Mutex
+	of map[string]*made
+}{of: map[string]*made{}}
+
+func makeNewFiles(t testing.TB, id curve.ID, s sample) *made {
 	t.Helper()
 	m := &made{ccs: compile(t, id, s.circuit), keys: map[string][]byte{}, sample: s, id: id,
 		encoding: map[string]Encoding{"compressed": Compressed, "raw": Raw, "dump": Dump}}
