@@ -96,7 +96,10 @@ func (c *Circuit) Footprint(groth16.Want) alloc.Amount { return alloc.HostBytes(
 // giveBack is the size from which the solver's garbage is collected and given
 // back to the system at once, so that memory that is no longer counted is no
 // longer held. All else of size lies outside Go's heap, so a collection is short.
-const giveBack = 4 << 20
+const (
+	giveBack      = 4 << 20
+	giveBackEarly = 16 << 20 // from which also between the copies
+)
 
 // Synthesize solves the circuit on input and copies the solution out of Go's
 // heap. gnark's solver checks every constraint and cannot be told not to, nor be
@@ -135,6 +138,10 @@ func (c *Circuit) synthesize(ctx context.Context, sc *alloc.Scope, input any, wa
 		return err
 	}
 	defer solved.Wipe()
+	if !want.C {
+		clear(solved.C)
+		solved.C = nil
+	}
 	if len(solved.W) != c.NbWires() || len(solved.A) != c.NbConstraints() {
 		return fmt.Errorf("gnark's solver gave %d wires and %d rows, the circuit has %d and %d", len(solved.W), len(solved.A), c.NbWires(), c.NbConstraints())
 	}
@@ -152,9 +159,13 @@ func (c *Circuit) synthesize(ctx context.Context, sc *alloc.Scope, input any, wa
 			p    alloc.Purpose
 		}{&a.C, &solved.C, n, alloc.Evaluation})
 	}
-	for _, v := range vectors {
+	for i, v := range vectors {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		// Half-way, so that Go's copy and ours are not there in full together.
+		if i == len(vectors)/2 && c.heap() >= giveBackEarly {
+			debug.FreeOSMemory()
 		}
 		if *v.to, err = alloc.Make[curve.Scalar](sc, v.n, v.p, alloc.Secret|alloc.Dirty); err != nil {
 			return err

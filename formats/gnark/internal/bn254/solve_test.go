@@ -26,7 +26,7 @@ func TestCommitterRefuses(t *testing.T) {
 		"too many inputs": {append(one, one...), one},
 	} {
 		c := &committer{info: constraint.Groth16Commitments{{}}}
-		if err := c.commit(nil, e.in, e.out); err == nil || c.failed.Err() != err {
+		if err := c.commit(nil, e.in, e.out); err == nil || !errors.Is(c.failed.Err(), err) {
 			t.Errorf("%s: %v, kept %v", name, err, c.failed.Err())
 		}
 	}
