@@ -75,17 +75,24 @@ func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 	return nil
 }
 
+// makeRoom trims the pool before n more bytes are there. The pool must not raise
+// the mark of memory that was really needed: what is live and what is pooled
+// stay within the peak of live.
+func (p *pool) makeRoom(n int64) {
+	pooled := p.total.pooled.Load()
+	if pooled == 0 {
+		return
+	}
+	live := p.total.live.Load() + n
+	if over := live + pooled - max(live, p.total.peak.Load()); over > 0 {
+		p.trim(max(pooled-over, 0))
+	}
+}
+
 // fresh asks the provider for size bytes, of which n are needed now.
 func (p *pool) fresh(from *Provider, c int16, size, n int64, b *block) error {
 	if size >= shardBelow {
-		// The pool must not raise the mark of memory that was really needed:
-		// what is live and what is pooled stay within the peak of live.
-		if pooled := p.total.pooled.Load(); pooled > 0 {
-			live := p.total.live.Load() + n
-			if over := live + pooled - max(live, p.total.peak.Load()); over > 0 {
-				p.trim(max(pooled-over, 0))
-			}
-		}
+		p.makeRoom(n)
 	}
 	r, err := (*from).Alloc(size)
 	if err != nil && p.total.pooled.Load() > 0 {

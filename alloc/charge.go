@@ -21,6 +21,9 @@ func Foreign(s *Scope, p Purpose, bytes int64) (*Charge, error) {
 			return nil, err
 		}
 	}
+	if bytes >= shardBelow {
+		s.tracker.pools[s.space].makeRoom(bytes)
+	}
 	c := new(Charge)
 	c.start(s, ForeignMemory, p, bytes)
 	if Debug {

@@ -288,3 +288,21 @@ func (c *class) count() (n int) {
 	}
 	return n
 }
+
+// TestForeignMemoryTakesThePoolsPlace: what somebody else is about to allocate
+// makes the pool give way like memory of our own, so that both together stay
+// within the peak of what was needed.
+func TestForeignMemoryTakesThePoolsPlace(t *testing.T) {
+	tr := newTracker()
+	sc := scope(tr, "solve", Host, nil)
+	b := must[*Buffer[byte]](t)(Make[byte](sc, 8<<20, Scratch, 0))
+	b.Release()
+	if tr.Pooled(Host) < 8<<20 && !Debug {
+		t.Fatalf("%d bytes are pooled", tr.Pooled(Host))
+	}
+	c := must[*Charge](t)(Foreign(sc, External, 6<<20))
+	defer c.Release()
+	if sum := tr.Live(Host) + tr.Pooled(Host); sum > tr.Peak(Host) {
+		t.Errorf("%d bytes live and pooled, the peak of live is %d", sum, tr.Peak(Host))
+	}
+}

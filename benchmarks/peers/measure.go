@@ -15,6 +15,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/benchmarks/internal/meter"
 	"github.com/snarkline/snarkline/cpu"
 	"github.com/snarkline/snarkline/curve"
@@ -27,7 +28,8 @@ import (
 // The provers that run in a process of this program.
 const (
 	proverGnark  = "gnark Prove"
-	proverSame   = "snarkline, gnark's key as it is"
+	proverRead   = "snarkline, gnark's file"
+	proverSame   = "snarkline, that key as .slk"
 	proverFolded = "snarkline, folded key"
 )
 
@@ -50,6 +52,7 @@ func measure(ctx context.Context, prover string, s setting, proofs int) error {
 	if err != nil {
 		return err
 	}
+	alloc.Default().ResetPeaks() // of loading, which counts for nobody
 	var samples []meter.Sample
 	for i := range proofs + 1 {
 		var proof gnarkgroth16.Proof
@@ -108,11 +111,15 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 	}
 	p := &stages.Prover{Circuit: circuit, Arith: ar, NoVerify: true}
 	switch prover {
-	case proverSame:
+	case proverRead:
 		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), gnark.KeyOptions{Circuit: ccs})
-	case proverFolded:
+	case proverSame, proverFolded:
+		file := fileNative
+		if prover == proverSame {
+			file = fileSame
+		}
 		var f *native.File
-		if f, err = native.Open(ctx, filepath.Join(s.dir, fileNative), native.Options{SkipPoints: true}); err == nil {
+		if f, err = native.Open(ctx, filepath.Join(s.dir, file), native.Options{SkipPoints: true}); err == nil {
 			p.Key = f.Key
 		}
 	default:

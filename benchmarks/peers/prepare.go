@@ -27,6 +27,7 @@ const (
 	fileWitness = "witness.bin"
 	fileGnark   = "gnark.pk"
 	fileGnarkVK = "gnark.vk"
+	fileSame    = "same.slk" // gnark's key, mapped
 	fileNative  = "folded.slk"
 	fileZkey    = "circuit.zkey"
 	fileWtns    = "witness.wtns"
@@ -88,6 +89,9 @@ func gnarkKey(ctx context.Context, s setting, r *groth16.R1CS) error {
 		return err
 	}
 	defer func() { _ = key.Close() }()
+	if err := native.WriteFile(ctx, filepath.Join(s.dir, fileSame), native.Content{Key: key, VK: vk}); err != nil {
+		return err
+	}
 	pk, err := gnark.ToGnarkProvingKey(key)
 	if err != nil {
 		return err
