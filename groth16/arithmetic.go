@@ -47,8 +47,10 @@ type Arithmetic interface {
 	// MSMG2 is the same in G2.
 	MSMG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []curve.Scalar, pick []uint32) (curve.G2, error)
 
-	// Scratch bounds, for reservations, the host bytes that each call draws
-	// from its scope: quotient over a domain of n, MSM of n points in g.
+	// QuotientScratch bounds, for reservations, the bytes that Quotient draws
+	// from its scope over a domain of n.
 	QuotientScratch(n int, basis curve.Basis, folded bool) alloc.Amount
+	// MSMScratch bounds what a sum over a query of n points in g draws, however
+	// many of them are picked; in G1 it bounds SumG1 too.
 	MSMScratch(g curve.Group, n int) alloc.Amount
 }
