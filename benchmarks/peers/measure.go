@@ -31,6 +31,7 @@ const (
 	proverRead   = "snarkline, gnark's file"
 	proverSame   = "snarkline, that key as .slk"
 	proverFolded = "snarkline, folded key"
+	proverPlain  = "snarkline, folded key, no vector kernels"
 )
 
 // measure proves once to warm up, then proofs times, and prints the samples.
@@ -105,7 +106,7 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 	if err != nil {
 		return nil, err
 	}
-	ar, err := cpu.New(s.id)
+	ar, err := cpu.New(s.id, cpu.Vectors(prover != proverPlain))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 	switch prover {
 	case proverRead:
 		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), gnark.KeyOptions{Circuit: ccs})
-	case proverSame, proverFolded:
+	case proverSame, proverFolded, proverPlain:
 		file := fileNative
 		if prover == proverSame {
 			file = fileSame

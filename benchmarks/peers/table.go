@@ -60,7 +60,7 @@ func (b *bench) all(ctx context.Context, settings []setting, cache string) error
 
 // inProcess measures proofs alone: gnark against Snarkline.
 func (b *bench) inProcess(ctx context.Context, tw *tabwriter.Writer, s setting) error {
-	provers := []string{proverGnark, proverRead, proverSame, proverFolded}
+	provers := []string{proverGnark, proverRead, proverSame, proverFolded, proverPlain}
 	samples := map[string][]meter.Sample{}
 	for range b.rounds {
 		for _, p := range provers {
