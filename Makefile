@@ -8,7 +8,7 @@ SNARKJS   ?= $(TOOLS)/node_modules/snarkjs/build/cli.cjs
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: demo test race lint fuzz interop bench bench-peers generate build clean help
+.PHONY: demo test race lint fuzz interop bench bench-peers generate generated build clean help
 
 demo: ## prove and verify a batch of SHA-256 partitions under a budget; writes demo-report.json
 	$(GO) run ./cmd/snarkline demo --report demo-report.json
@@ -19,7 +19,7 @@ test: ## every test; needs Go alone
 race: ## every test under the race detector (needs a C compiler), with alloc's debug mode on
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
 
-lint: $(LINT) ## golangci-lint and the generated files' freshness
+lint: $(LINT) ## golangci-lint
 	$(LINT) run ./...
 
 fuzz: ## each fuzz target for FUZZTIME (60s)
@@ -28,14 +28,18 @@ fuzz: ## each fuzz target for FUZZTIME (60s)
 interop: $(SNARKJS) ## proofs exchanged with snarkjs, both ways, both curves (needs node and npm)
 	SNARKJS="$(SNARKJS)" $(GO) test -count=1 -tags interop -run Interop ./...
 
-bench: ## the micro-benchmarks of every package
-	$(GO) test -run '^$$' -bench . -benchtime 1s ./alloc ./pipeline ./cpu ./formats/...
+bench: ## the micro-benchmarks, and a batch within a budget
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
+	$(GO) run ./benchmarks/budget
 
 bench-peers: $(SNARKJS) ## gnark, snarkjs and Snarkline side by side: time and peak RSS
 	SNARKJS="$(SNARKJS)" $(GO) run ./benchmarks/peers
 
-generate: ## rewrite generated code
+generate: ## rewrite generated code: the second curve's, and the assembly
 	$(GO) generate ./...
+
+generated: ## whether the committed assembly is what its generator writes (make test does the rest)
+	cd cpu/internal/ifma/gen && $(GO) test -count=1 ./...
 
 build: ## the command, as bin/snarkline
 	$(GO) build -trimpath -o bin/snarkline ./cmd/snarkline
