@@ -102,3 +102,61 @@ func TestUnsatisfiedReadsOnce(t *testing.T) {
 		}
 	}
 }
+
+// plain and other do as touchy does; the names count.
+func plain(_ *big.Int, in, out []*big.Int) error { out[0].Set(in[0]); return nil }
+func other(_ *big.Int, in, out []*big.Int) error { out[0].Set(in[0]); return nil }
+
+// threeHints calls three hints.
+type threeHints struct {
+	X frontend.Variable `gnark:",public"`
+}
+
+func (c *threeHints) Define(api frontend.API) error {
+	for _, f := range []solver.Hint{touchy, plain, other} {
+		h, err := api.Compiler().NewHint(f, 1, c.X)
+		if err != nil {
+			return err
+		}
+		api.AssertIsEqual(h[0], c.X)
+	}
+	return nil
+}
+
+// All hints that are not registered are named, sorted.
+func TestMissingHints(t *testing.T) {
+	noLeak(t)
+	for _, id := range curve.All() {
+		ccs := compile(t, id, &threeHints{})
+		w, _ := full(t, id, &threeHints{X: 1})
+		for _, c := range []struct {
+			hints []solver.Hint
+			want  []string
+		}{
+			{nil, []string{".other, ", ".plain, ", ".touchy"}},
+			{[]solver.Hint{plain}, []string{".other, ", ".touchy"}},
+			{[]solver.Hint{plain, other}, []string{".touchy, which is not registered"}},
+			{[]solver.Hint{plain, other, touchy}, nil},
+		} {
+			_, err := newCircuit(t, ccs).f.Solve(ccs, w, nil, []solver.Option{solver.WithHints(c.hints...)})
+			if (err == nil) != (c.want == nil) {
+				t.Errorf("%v, %d hints: %v", id, len(c.hints), err)
+				continue
+			}
+			if err == nil {
+				continue
+			}
+			rest := err.Error()
+			for _, s := range c.want {
+				_, after, ok := strings.Cut(rest, s)
+				if !ok {
+					t.Errorf("%v, %d hints: no %q in %v", id, len(c.hints), s, err)
+				}
+				rest = after
+			}
+			if rest != "" {
+				t.Errorf("%v, %d hints: %v", id, len(c.hints), err)
+			}
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	ec "github.com/consensys/gnark-crypto/ecc/bn254"
@@ -127,15 +129,23 @@ func solvable(r1cs *cs.R1CS, w witness.Witness, opts []solver.Option) error {
 	if err != nil {
 		return fmt.Errorf("options of the solver: %w", err)
 	}
+	var missing []string
 	for id, name := range r1cs.MHintsDependencies {
 		if r1cs.GkrInfo.Is() && (id == r1cs.GkrInfo.SolveHintID || id == r1cs.GkrInfo.ProveHintID) {
 			continue // the solver brings them
 		}
 		if _, ok := config.HintFunctions[id]; !ok {
-			return fmt.Errorf("the circuit needs the hint %s, which is not registered", name)
+			missing = append(missing, name)
 		}
 	}
-	return nil
+	slices.Sort(missing)
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("the circuit needs the hint %s, which is not registered", missing[0])
+	}
+	return fmt.Errorf("the circuit needs hints that are not registered: %s", strings.Join(missing, ", "))
 }
 
 // committer computes the Pedersen commitments of one witness.
