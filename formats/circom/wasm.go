@@ -51,14 +51,14 @@ type Calculator struct {
 func OpenCalculator(ctx context.Context, path string, o CalculatorOptions) (*Calculator, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("open: %w", err)
+		return nil, openError(err)
 	}
 	if info.Size() > maxWasmFile {
 		return nil, &FormatError{File: path, Offset: -1, Err: fmt.Errorf("%d bytes are too many for a witness calculator", info.Size())}
 	}
 	code, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("open: %w", err)
+		return nil, openError(err)
 	}
 	return NewCalculator(ctx, path, code, o)
 }
