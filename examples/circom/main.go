@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/consensys/gnark/logger"
 	"github.com/dustin/go-humanize"
 
 	"github.com/snarkline/snarkline/alloc"
@@ -24,6 +25,7 @@ import (
 func main() {
 	dir := flag.String("dir", "formats/circom/testdata/bn128", "folder with vault.zkey and vault.wasm, and vault.json above it")
 	flag.Parse()
+	logger.Disable()
 	if err := run(context.Background(), os.Stdout, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "circom:", err)
 		os.Exit(1)
