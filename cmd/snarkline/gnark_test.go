@@ -65,8 +65,15 @@ func (g *gnarkFiles) write(t *testing.T, name string, w func(io.Writer) (int64, 
 
 func makeGnark(t *testing.T, id curve.ID, commit bool) *gnarkFiles {
 	t.Helper()
+	return makeGnarkOf(t, id, &product{commit: commit}, map[string]frontend.Circuit{
+		"w.wit": &product{X: 3, Y: 5, Z: 15}, "one.wit": &product{X: 1, Y: 5, Z: 5}, "bad.wit": &product{X: 3, Y: 5, Z: 16}})
+}
+
+// makeGnarkOf has gnark make the files of a circuit, with witnesses by name.
+func makeGnarkOf(t *testing.T, id curve.ID, circuit frontend.Circuit, witnesses map[string]frontend.Circuit) *gnarkFiles {
+	t.Helper()
 	g := &gnarkFiles{dir: t.TempDir()}
-	ccs, err := frontend.Compile(id.ScalarModulus(), r1cs.NewBuilder, &product{commit: commit})
+	ccs, err := frontend.Compile(id.ScalarModulus(), r1cs.NewBuilder, circuit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +85,7 @@ func makeGnark(t *testing.T, id curve.ID, commit bool) *gnarkFiles {
 	g.write(t, "c.r1cs", ccs.WriteTo)
 	g.write(t, "c.pk", pk.WriteTo)
 	g.write(t, "c.vk", vk.WriteTo)
-	for name, a := range map[string]*product{"w.wit": {X: 3, Y: 5, Z: 15}, "one.wit": {X: 1, Y: 5, Z: 5}, "bad.wit": {X: 3, Y: 5, Z: 16}} {
+	for name, a := range witnesses {
 		w, err := frontend.NewWitness(a, id.ScalarModulus())
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +114,9 @@ func TestGnarkFiles(t *testing.T) {
 			}
 			json := append(args, "--format", "snarkjs", "--witness", g.path("w.wit"))
 			if commit {
-				sl(t, codeUsage, json...)
+				if r := sl(t, codeUsage, json...); !strings.Contains(r.stderr, "--format gnark") {
+					t.Errorf("no way out is named: %s", r.stderr)
+				}
 				continue
 			}
 			sl(t, codeOK, json...)
@@ -233,13 +242,16 @@ func TestGnarkSetup(t *testing.T) {
 			for _, key := range []string{"own.pk", "own.slk"} {
 				sl(t, codeOK, "setup", "-q", "--unsafe", "--circuit", g.path("c.r1cs"), "--key", g.path(key), "--vk", g.path("own.vk"))
 				args := []string{"prove", "-q", "--key", g.path(key), "--circuit", g.path("c.r1cs"), "--witness", g.path("w.wit"),
-					"--format", "gnark", "--proof", g.path("p"), "--public", g.path("x")}
+					"--proof", g.path("p"), "--public", g.path("x")} // the format is gnark's, with either key
 				if key == "own.pk" {
 					sl(t, codeUsage, args...) // its file holds no verifying key
 					args = append(args, "--vk", g.path("own.vk"))
 				}
 				sl(t, codeOK, args...)
 				sl(t, codeOK, "verify", "--key", g.path("own.vk"), "--proof", g.path("p"), "--public", g.path("x"))
+				if r := sl(t, codeOK, "inspect", g.path("p")); !strings.Contains(r.stdout, "gnark proof") {
+					t.Errorf("%s: %s", key, r.stdout)
+				}
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (m *material) gnarkCircuit(path string, ccs constraint.ConstraintSystem) er
 	if m.matrices, err = gnark.R1CSFromGnark(ccs); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	m.circuit, m.hasC = c, true
+	m.circuit, m.hasC, m.ofGnark = c, true, true
 	m.load = func(ctx context.Context, path string) (any, func(), error) {
 		w, err := readGnarkWitness(ctx, path, c.Curve())
 		return w, func() { gnark.Wipe(w) }, err

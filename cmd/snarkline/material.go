@@ -36,6 +36,7 @@ type material struct {
 	matrices *groth16.R1CS
 	load     loader
 	hasC     bool
+	ofGnark  bool // the circuit is one of gnark's
 
 	closers []func() error
 }

@@ -25,7 +25,7 @@ type proveCmd struct {
 
 	Proof  string `placeholder:"FILE" help:"Where the proof goes (default: proof.json). For a batch a folder (default: here), or a pattern with {name} or {n}."`
 	Public string `placeholder:"FILE" help:"Where the public inputs go (default: public.json); a batch as with --proof."`
-	Format string `enum:"auto,snarkjs,gnark" default:"auto" placeholder:"auto|snarkjs|gnark" help:"Format of proof and public inputs: auto is that of the key."`
+	Format string `enum:"auto,snarkjs,gnark" default:"auto" placeholder:"auto|snarkjs|gnark" help:"Format of proof and public inputs: auto is gnark's for a key or a circuit of gnark's, else snarkjs's."`
 
 	Pipeline  string `placeholder:"FILE" help:"Prove through the pipeline that a TOML file describes; export pipeline prints the standard one to start from."`
 	Ordered   bool   `help:"Give the proofs of a batch in the order of the inputs."`
@@ -255,13 +255,20 @@ func (p *proving) names(in inputs.Item, item *proveItem) error {
 	return nil
 }
 
-// format reports whether gnark's formats go out.
+// format reports whether gnark's formats go out. A .slk does not say whose the
+// circuit was, but --circuit does, and snarkjs knows no commitments.
 func (p *proving) format() (bool, error) {
-	gnark := p.Format == "gnark" || p.Format == "auto" && p.m.kind.Gnark()
-	if !gnark && len(p.m.key.Commitments) > 0 {
-		return false, usagef("--format %s: snarkjs's format has no place for the commitments of this circuit", p.Format)
+	commits := len(p.m.key.Commitments) > 0
+	switch p.Format {
+	case "gnark":
+		return true, nil
+	case "auto":
+		return p.m.kind.Gnark() || p.m.ofGnark || commits, nil
 	}
-	return gnark, nil
+	if commits {
+		return false, usagef("--format %s: snarkjs's format has no place for the commitments of this circuit; use --format gnark", p.Format)
+	}
+	return false, nil
 }
 
 // jobs yields a job for each input, as the pipeline asks for them.
