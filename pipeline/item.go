@@ -17,6 +17,8 @@ type item struct {
 	seq    uint64       // order of entry into its component
 	live   atomic.Int32 // messages there are
 	failed atomic.Bool
+	noted  atomic.Bool                  // counted as failed; under StopAll the first one alone
+	cut    atomic.Bool                  // a message of it ended before a sink was done with it
 	inner  atomic.Pointer[innerContext] // made when somebody asks for Done
 
 	seen     uint64 // sources that have yielded the key; under the component's mu

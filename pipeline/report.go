@@ -13,8 +13,14 @@ type Report struct {
 	Wall  time.Duration `json:"wall_ns"`
 	Error string        `json:"error,omitempty"`
 
-	Items        int64 `json:"items"`  // that left with a result
-	Failed       int64 `json:"failed"` // that failed
+	// Items are those that every sink has taken, also if the run was stopped while
+	// the last of them was at it. Failed are those that failed by themselves: under
+	// StopAll the first one alone. Stopped are those that were in flight when the run
+	// was stopped, and came to no end of their own.
+	Items   int64 `json:"items"`
+	Failed  int64 `json:"failed"`
+	Stopped int64 `json:"stopped"`
+
 	InFlight     int64 `json:"in_flight"`
 	PeakInFlight int64 `json:"peak_in_flight"`
 
@@ -95,7 +101,7 @@ func (r *run) report() *Report {
 	t := alloc.Default()
 	rep := &Report{
 		Graph: r.g.name, Wall: r.now(),
-		Items: r.answered.Load(), Failed: r.failed.Load(),
+		Items: r.answered.Load(), Failed: r.failed.Load(), Stopped: r.cut.Load(),
 		InFlight: r.inFlight.Load(), PeakInFlight: r.inFlightPeak.Load(),
 	}
 	if r.ended.Load() {

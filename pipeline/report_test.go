@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestTableWidth(t *testing.T) {
-	rep := &Report{Graph: strings.Repeat("long name ", 9), Items: 12345678, Failed: 7, Wall: 3*time.Hour + 1, PeakInFlight: 40,
+	rep := &Report{Graph: strings.Repeat("long name ", 9), Items: 12345678, Failed: 7, Stopped: 9, Wall: 3*time.Hour + 1, PeakInFlight: 40,
 		Budget: &BudgetReport{Limit: host(1 << 40), Peak: host(1<<40 - 1), Waits: 5, WaitTime: time.Second}}
 	rep.Peak[0], rep.Peak[2] = 1<<50, 5
 	for _, n := range []string{"synthesize", "a stage with quite a long name", "ß"} {
@@ -91,10 +91,20 @@ func TestTableWidth(t *testing.T) {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
 		}
 	}
-	for _, s := range []string{"12,345,678 items, 7 failed", "host memory, peaks", "device0 memory, peaks", "admission: 5 of the items", "and 6 more"} {
+	for _, s := range []string{"12,345,678 items, 7 failed, 9 stopped in", "host memory, peaks", "device0 memory, peaks", "admission: 5 of the items", "and 6 more"} {
 		if !strings.Contains(b.String(), s) {
 			t.Errorf("no %q in\n%s", s, b.String())
 		}
+	}
+}
+
+func TestTableOfOne(t *testing.T) {
+	var b strings.Builder
+	if err := (&Report{Graph: "one", Items: 1}).WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "one: 1 item in ") {
+		t.Error(b.String())
 	}
 }
 

@@ -36,7 +36,7 @@ type run struct {
 	failures []Failure
 
 	inFlight, inFlightPeak atomic.Int64
-	answered, failed       atomic.Int64
+	answered, failed, cut  atomic.Int64
 	waits, waitTime        atomic.Int64
 	kept                   keeper
 }
@@ -291,6 +291,7 @@ func (r *run) fail(s *station, it *item, err error) bool {
 const maxFailures = 100
 
 func (r *run) noteFailure(s *station, it *item, err error) {
+	it.noted.Store(true)
 	r.failed.Add(1)
 	s.failed.Add(1)
 	r.failMu.Lock()
@@ -336,6 +337,7 @@ func (r *run) dropAll(s *station, msgs []message) {
 
 // drop ends a message that nobody reads.
 func (r *run) drop(s *station, m message) {
+	m.item.cut.Store(true)
 	r.release(s, m.item, &m.hold)
 	r.leave(m.item, 1)
 }
@@ -382,8 +384,13 @@ func (r *run) leave(it *item, n int) {
 		in.cancel()
 	}
 	failed := it.failed.Load()
-	if !failed && !r.stopped.Load() {
+	switch {
+	case failed || it.noted.Load():
+	case !it.cut.Load():
+		// Whether the run has stopped meanwhile or not.
 		r.answered.Add(1)
+	case it.admitted.Load():
+		r.cut.Add(1)
 	}
 	if it.admitted.Load() {
 		r.inFlight.Add(-1)

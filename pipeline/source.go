@@ -171,6 +171,7 @@ func (f *feeder) reject(key Key, err error) {
 	it := &item{run: r, part: &component{run: r}, key: key}
 	it.live.Store(1)
 	r.fail(f.st, it, err)
+	it.cut.Store(true)
 	r.leave(it, 1)
 }
 

@@ -16,9 +16,16 @@ import (
 // stage, then peaks of memory by stage and space.
 func (r *Report) WriteTable(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s items", clip(r.Graph, 40), humanize.Comma(r.Items))
+	items := "items"
+	if r.Items == 1 {
+		items = "item"
+	}
+	fmt.Fprintf(&b, "%s: %s %s", clip(r.Graph, 28), humanize.Comma(r.Items), items)
 	if r.Failed > 0 {
 		fmt.Fprintf(&b, ", %s failed", humanize.Comma(r.Failed))
+	}
+	if r.Stopped > 0 {
+		fmt.Fprintf(&b, ", %s stopped", humanize.Comma(r.Stopped))
 	}
 	fmt.Fprintf(&b, " in %s, at most %s in flight\n", span(r.Wall), humanize.Comma(r.PeakInFlight))
 	r.writeTimes(&b)

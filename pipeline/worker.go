@@ -82,6 +82,7 @@ func (s *station) settle(it *item, since time.Duration, out *result) {
 	}
 	if out.err != nil {
 		r.fail(s, it, s.wrap(it, out))
+		it.cut.Store(true)
 		r.leave(it, 1)
 		return
 	}
