@@ -109,7 +109,7 @@ var ErrUnsatisfied = errors.New("the witness does not satisfy the circuit")
 
 // UnsatisfiedError says that a witness does not satisfy its circuit.
 type UnsatisfiedError struct {
-	// Row is the first constraint that does not hold, from 0. It is −1 when a
+	// Row is the first constraint that does not hold, counted from 0. It is −1 when a
 	// circuit's solver stopped before it came to one: a hint refused its inputs.
 	Row int
 	Err error // what the solver said, if it said more; it may quote values of the witness
@@ -121,9 +121,9 @@ func (e *UnsatisfiedError) Error() string {
 		return fmt.Sprintf("the witness cannot be completed: %v", e.Err)
 	}
 	if e.Err != nil {
-		return fmt.Sprintf("constraint %d is not satisfied: %v", e.Row, e.Err)
+		return fmt.Sprintf("constraint %d (counted from 0) is not satisfied: %v", e.Row, e.Err)
 	}
-	return fmt.Sprintf("constraint %d is not satisfied", e.Row)
+	return fmt.Sprintf("constraint %d (counted from 0) is not satisfied", e.Row)
 }
 
 // Is makes errors.Is(err, ErrUnsatisfied) true.

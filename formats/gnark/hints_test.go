@@ -97,7 +97,7 @@ func TestUnsatisfiedReadsOnce(t *testing.T) {
 		if !errors.As(err, &u) {
 			t.Fatal(err)
 		}
-		if want := fmt.Sprintf("constraint %d is not satisfied: ", u.Row); !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "satisfied") != 1 {
+		if want := fmt.Sprintf("constraint %d (counted from 0) is not satisfied: ", u.Row); !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "satisfied") != 1 {
 			t.Errorf("%v: %v", id, err)
 		}
 	}
