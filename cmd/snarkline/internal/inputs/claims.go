@@ -6,6 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
 )
 
 // Claims says what each file of an invocation is for, so that no two results go
@@ -66,6 +68,9 @@ func (c *Claims) Clone() *Claims { return &Claims{files: maps.Clone(c.files)} }
 // destination is where a path leads, and whether a regular file is there or
 // could be made there.
 func destination(path string) (at string, regular bool) {
+	if outfile.IsStream(path) {
+		return path, false
+	}
 	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeDir {
 		return path, false

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,9 +23,23 @@ type File struct {
 	live bool   // written in place: a device or a pipe, which cannot be replaced
 }
 
+// Write writes to the file; its errors do not name it.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, bare(err)
+}
+
 // Create starts a file that will be called path. A path that names something
-// other than a regular file (a device, a pipe) is written in place.
+// other than a regular file (a device, a pipe), or an open file of a process
+// (/dev/stdout), is written in place.
 func Create(path string) (*File, error) {
+	if IsStream(path) {
+		f, err := openStream(path)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", path, err)
+		}
+		return &File{File: f, path: path, live: true}, nil
+	}
 	final := path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		final = target
@@ -39,7 +52,7 @@ func Create(path string) (*File, error) {
 		case !st.Mode().IsRegular():
 			f, err := os.OpenFile(final, os.O_WRONLY, 0)
 			if err != nil {
-				return nil, fmt.Errorf("write to %s: %w", path, err)
+				return nil, fmt.Errorf("write %s: %w", path, bare(err))
 			}
 			return &File{File: f, path: final, live: true}, nil
 		}
@@ -50,11 +63,7 @@ func Create(path string) (*File, error) {
 	temp := filepath.Join(filepath.Dir(final), "."+filepath.Base(final)+"."+hex.EncodeToString(tag[:])+".part")
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err // the temporary name would only confuse
-		}
-		return nil, fmt.Errorf("write %s: %w", path, err)
+		return nil, fmt.Errorf("write %s: %w", path, bare(err))
 	}
 	return &File{File: f, path: final}, nil
 }
@@ -67,11 +76,11 @@ func (f *File) Commit() error { return commit([]*File{f}) }
 func (f *File) settle() error {
 	if !f.live {
 		if err := f.Sync(); err != nil {
-			return fmt.Errorf("write %s: %w", f.path, err)
+			return fmt.Errorf("write %s: %w", f.path, bare(err))
 		}
 	}
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", f.path, err)
+		return fmt.Errorf("write %s: %w", f.path, bare(err))
 	}
 	return nil
 }
@@ -82,7 +91,7 @@ func (f *File) name() error {
 		return nil
 	}
 	if err := os.Rename(f.Name(), f.path); err != nil {
-		return fmt.Errorf("write %s: %w", f.path, err)
+		return fmt.Errorf("write %s: %w", f.path, bare(err))
 	}
 	return nil
 }
@@ -151,7 +160,7 @@ func Stream(path string, fill func(io.Writer) error) error {
 		return err
 	}
 	defer f.Abort()
-	if err := fill(f); err != nil {
+	if err := fill(struct{ io.Writer }{f}); err != nil { // os.File's other methods name the temporary file
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return f.Commit()

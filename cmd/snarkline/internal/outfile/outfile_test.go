@@ -2,9 +2,11 @@ package outfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -143,5 +145,73 @@ func TestAbortAfterCommitKeepsTheFile(t *testing.T) {
 	f.Abort()
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStreams: an open file is written where its writer is.
+func TestStreams(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.WriteString("before "); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{"/dev/fd/%d", "/proc/self/fd/%d"} {
+		path := fmt.Sprintf(form, f.Fd())
+		if _, err := os.Stat(path); err != nil {
+			t.Skip(err)
+		}
+		if err := Check(path); err != nil {
+			t.Error(err)
+		}
+		if err := Write(path, []byte("data ")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.WriteString("after"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(f.Name()); string(got) != "before data data after" || len(names(t, dir)) != 1 {
+		t.Errorf("%q, files %v", got, names(t, dir))
+	}
+	for path, want := range map[string]bool{"/dev/stdout": true, "/dev/stderr": true, "/proc/12/fd/3": true, "/dev/null": false, "/dev/fd/x": false, "fd/3": false} {
+		if IsStream(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+	if err := Write("/dev/fd/987654", nil); err == nil {
+		t.Error("wrote to a file that is not open")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		file: "", filepath.Join(dir, "new"): "", os.DevNull: "",
+		dir: "is a folder", filepath.Join(file, "x"): "is no folder", filepath.Join(dir, "no", "x"): "does not exist",
+	} {
+		if err := Check(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if got, _ := os.ReadFile(file); string(got) != "old" || len(names(t, dir)) != 1 {
+		t.Errorf("%q, files %v", got, names(t, dir))
+	}
+}
+
+func TestErrorsNameTheFileOnce(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	err := Write("/dev/full", []byte("x"))
+	if err == nil || strings.Count(err.Error(), "/dev/full") != 1 {
+		t.Errorf("got %v", err)
 	}
 }
