@@ -23,6 +23,7 @@ type batch struct {
 	ordered   bool
 
 	description string // of a pipeline other than the standard one
+	pipeline    string // the file that it is in
 
 	done   func(*stages.Result) error // takes a proof; one call at a time
 	failed func(pipeline.Key, error)  // hears of a job that failed; likewise
@@ -59,7 +60,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	out.memory = alloc.Default().Snapshot()
 	m.Stop()
 	if report == nil && b.description != "" && a.ctx.Err() == nil {
-		err = usagef("--pipeline: %w", err) // the graph could not be built
+		err = usagef("--pipeline %s: %w", b.pipeline, err) // the graph could not be built
 	}
 	var bad *pipeline.GraphError
 	if errors.As(err, &bad) {

@@ -82,6 +82,10 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	budget := int64(settings.Budget[alloc.Host.String()])
+	if budget < need[alloc.Host] {
+		return &codedError{codeMemory, fmt.Errorf("--budget: a partition needs %s at its largest, the budget is %s",
+			humanize.IBytes(uint64(need[alloc.Host])), humanize.IBytes(uint64(budget)))}
+	}
 	a.notef("budget:  %s, room for %d partitions at their largest, %s each; more are under way as those inside need less",
 		humanize.IBytes(uint64(budget)), budget/max(need[alloc.Host], 1), humanize.IBytes(uint64(need[alloc.Host])))
 

@@ -54,7 +54,10 @@ func TestDemoInterrupted(t *testing.T) {
 }
 
 func TestDemoBudgetTooSmall(t *testing.T) {
-	sl(t, codeMemory, "demo", "-q", "--partitions", "2", "--log-constraints", "11", "--budget", "1MiB")
+	r := sl(t, codeMemory, "demo", "--partitions", "2", "--log-constraints", "11", "--budget", "1MiB")
+	if !strings.Contains(r.stderr, "a partition needs ") || strings.Contains(r.stderr, "room for 0") {
+		t.Errorf("%s", r.stderr)
+	}
 }
 
 func TestSignalCancels(t *testing.T) {

@@ -34,7 +34,7 @@ const exitCodeHelp = `Exit codes:
   5    the proof is not valid
   6    the memory or the budget is too small
   130  interrupted
-In a batch it is the code of the first item that failed.`
+In a batch it is the code of the failed item that comes first among the inputs.`
 
 // codedError is an error with the exit code it stands for.
 type codedError struct {

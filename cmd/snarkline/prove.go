@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -90,7 +91,8 @@ type proving struct {
 
 	mu    sync.Mutex
 	items []*proveItem
-	first error // of the items that failed
+	first error // of the failed item with the lowest place in the batch
+	place int   // that place
 	lost  error // why the list of inputs ended early
 }
 
@@ -140,7 +142,7 @@ func (c *proveCmd) Run(a *app) error {
 	}
 	out, err := a.prove(&batch{
 		prover: prover, settings: settings, jobs: p.jobs, total: total,
-		description: description, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
+		description: description, pipeline: c.Pipeline, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
 	})
 	return p.report(out, err)
 }
@@ -273,7 +275,14 @@ func (p *proving) format() (bool, error) {
 
 // jobs yields a job for each input, as the pipeline asks for them.
 func (p *proving) jobs(yield func(stages.Job) bool) {
+	none := true
+	defer func() {
+		if none && p.lost == nil && p.a.ctx.Err() == nil {
+			p.lost = inputErrorf("%s: the list on standard input names no file", p.source())
+		}
+	}()
 	for in, err := range p.sources.All(p.a.ctx, p.a.stdin, p.exts...) {
+		none = false
 		if err != nil {
 			p.lost = inputError(err)
 			return
@@ -321,9 +330,9 @@ func (p *proving) failed(key pipeline.Key, err error) {
 		return // the run's own error says it
 	}
 	err = p.m.explain(err)
-	item.ended, item.Code, item.Error = true, exitCode(err), itemText(err)
-	if p.first == nil {
-		p.first = err
+	item.ended, item.Code, item.Error = true, exitCode(err), itemText(err, item.Input)
+	if p.first == nil || key.Part < p.place {
+		p.first, p.place = err, key.Part // whichever failed first in time
 	}
 	p.a.messagef("%s: %s", item.Input, item.Error)
 	if p.a.flags.Debug {
@@ -332,18 +341,31 @@ func (p *proving) failed(key pipeline.Key, err error) {
 }
 
 // itemText is an item's error without the item's name, which stands before it.
-func itemText(err error) string {
+func itemText(err error, input string) string {
 	switch e := err.(type) { //nolint:errorlint // what wraps these says more
 	case *pipeline.AdmitError:
 		return fmt.Sprintf("needs %v, which never fits in the budget of %v (--budget)", e.Need, e.Limit)
 	case *pipeline.StageError:
-		text := errorText(e.Err)
+		text := unnamed(errorText(e.Err), input)
 		if strings.HasPrefix(text, e.Stage+": ") {
 			return text
 		}
 		return e.Stage + ": " + text
 	}
-	return errorText(err)
+	return unnamed(errorText(err), input)
+}
+
+// unnamed is an error's text without the file's name at its start.
+func unnamed(text, input string) string {
+	for _, name := range []string{input, filepath.Base(input)} {
+		if rest, ok := strings.CutPrefix(text, name+": "); ok {
+			return rest
+		}
+		if rest, ok := strings.CutPrefix(text, "open "+name+": "); ok {
+			return rest
+		}
+	}
+	return text
 }
 
 // report prints the outcome and gives the error that decides the exit code.
@@ -356,7 +378,7 @@ func (p *proving) report(out *outcome, err error) error {
 	case err == nil:
 		err = p.lost
 	}
-	res := proveResult{OK: err == nil, Code: exitCode(err), Verified: !p.NoVerify, Seconds: out.seconds, Items: p.items}
+	res := proveResult{OK: err == nil, Code: exitCode(err), Seconds: out.seconds, Items: p.items}
 	if err != nil {
 		res.Error = errorText(err)
 	}
@@ -371,6 +393,7 @@ func (p *proving) report(out *outcome, err error) error {
 		item.Proof, item.Public = "", ""
 		res.Failed++
 	}
+	res.Verified = res.Proofs > 0 && !p.NoVerify
 	res.Peak = out.peak()
 	if res.Proofs > 0 || p.a.flags.Debug {
 		if e := p.a.showTable(out); e != nil {

@@ -175,6 +175,9 @@ func TestKeepGoing(t *testing.T) {
 	if res.OK || res.Code != codeUnsatisfied || res.Items[0].Code != codeUnsatisfied {
 		t.Errorf("%+v", res)
 	}
+	if res.Verified {
+		t.Error("nothing was proved, and yet it was verified")
+	}
 	if !strings.Contains(r.stderr, "a.wtns: synthesize: ") {
 		t.Errorf("the message does not name the item and the stage: %s", r.stderr)
 	}
@@ -415,7 +418,7 @@ func TestOwnPipeline(t *testing.T) {
 		t.Errorf("%s", r.stderr)
 	}
 	bad := write(t, "p.toml", strings.Replace(text, "from = \"synthesize\"", "form = \"synthesize\"", 1))
-	if r := sl(t, codeUsage, append(args, bad)...); !strings.Contains(r.stderr, "line ") || !strings.Contains(r.stderr, "form") {
+	if r := sl(t, codeUsage, append(args, bad)...); !strings.Contains(r.stderr, "line ") || !strings.Contains(r.stderr, "form") || !strings.Contains(r.stderr, "--pipeline "+bad+": ") {
 		t.Errorf("%s", r.stderr)
 	}
 	sl(t, codeUsage, append(args, "none.toml")...)

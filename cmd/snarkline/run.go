@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -62,14 +63,37 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return a.fail(err)
 	}
-	kctx, err := parser.Parse(args)
+	kctx, err := parser.Parse(plain(args))
 	if err != nil {
+		a.flags.JSON = a.flags.JSON || asksJSON(args) // parsing may have ended before it
 		return a.fail(err)
 	}
 	if err := a.run(kctx); err != nil {
 		return a.fail(err)
 	}
 	return codeOK
+}
+
+// plain puts the usual ways to ask for help and for the version in terms of the
+// grammar.
+func plain(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
+}
+
+// asksJSON reports whether --json is among arguments that could not be parsed.
+func asksJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
 // run runs the command that was parsed, within what the global flags ask for.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+// TestJSONWhenParsingFails: a script gets its document whatever is wrong.
+func TestJSONWhenParsingFails(t *testing.T) {
+	config := write(t, "s.toml", "buget = 1\n")
+	for _, args := range [][]string{
+		{"prove", "--bogus", "--json"},
+		{"prove", "--json"},
+		{"--json=true", "prov"},
+		{"demo", "--config", config, "--json"},
+		{"demo", "--config", "none.toml", "--json"},
+	} {
+		r := sl(t, codeUsage, args...)
+		if f := decode[failure](t, r.stdout); f.OK || f.Code != codeUsage || f.Error == "" {
+			t.Errorf("%v: %+v", args, f)
+		}
+	}
+	if r := sl(t, codeUsage, "prove", "--bogus", "--", "--json"); r.stdout != "" {
+		t.Errorf("printed %q", r.stdout)
+	}
+}
+
+func TestUsualWaysToAsk(t *testing.T) {
+	help := sl(t, codeOK, "--help").stdout
+	for _, args := range [][]string{{}, {"help"}} {
+		if r := sl(t, codeOK, args...); r.stdout != help {
+			t.Errorf("%v: %q", args, r.stdout)
+		}
+	}
+	if got, want := sl(t, codeOK, "help", "prove").stdout, sl(t, codeOK, "prove", "--help").stdout; got != want {
+		t.Errorf("%q", got)
+	}
+	if got, want := sl(t, codeOK, "--version").stdout, sl(t, codeOK, "version").stdout; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestCodeOfABatch: it is that of the failed item with the lowest place,
+// whichever fails first.
+func TestCodeOfABatch(t *testing.T) {
+	for _, order := range [][]int{{1, 2}, {2, 1}} {
+		a := &app{ctx: t.Context(), flags: &globals{}, stdout: &relay{to: &strings.Builder{}}, stderr: &relay{to: &strings.Builder{}}}
+		p := &proving{proveCmd: &proveCmd{}, a: a, m: &material{hasC: true}, items: []*proveItem{{Input: "a"}, {Input: "b"}}}
+		for _, part := range order {
+			p.failed(pipeline.Key{Part: part}, &codedError{part + 2, fmt.Errorf("item %d", part)})
+		}
+		if exitCode(p.first) != 3 {
+			t.Errorf("%v: code %d", order, exitCode(p.first))
+		}
+	}
+}
+
+func TestEmptyList(t *testing.T) {
+	at := bundled("bn128/vault")
+	out := t.TempDir()
+	for _, list := range []string{"", "\n \n"} {
+		r := invoke(context.Background(), strings.NewReader(list), "prove", "--json", "-q", "--key", at+".zkey", "--witness", "-", "--proof", out, "--public", out)
+		res := decode[proveResult](t, r.stdout)
+		if r.code != codeInput || res.OK || res.Verified || !strings.Contains(r.stderr, "names no file") {
+			t.Errorf("code %d: %s", r.code, r.stderr)
+		}
+	}
+}
+
+func TestItemErrorsNameTheFileOnce(t *testing.T) {
+	at := bundled("bn128/vault")
+	dir := t.TempDir()
+	cut := copyFile(t, at+".wtns", filepath.Join(dir, "cut.wtns"), func(b []byte) []byte { return b[:100] })
+	for _, w := range []string{cut, filepath.Join(dir, "none.wtns")} {
+		r := sl(t, codeInput, "prove", "-q", "--key", at+".zkey", "--witness", w, "--proof", dir, "--public", dir)
+		if strings.Count(r.stderr, w) != 1 {
+			t.Errorf("%s", r.stderr)
+		}
+	}
+}
