@@ -1,6 +1,11 @@
 package main
 
-import "github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
+import (
+	"fmt"
+
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
+)
 
 // file is a path with the flag or argument that gave it.
 type file struct{ flag, path string }
@@ -15,6 +20,24 @@ func (a *app) claims(read ...file) (*inputs.Claims, error) {
 		}
 	}
 	return c, claimWrites(c, file{"--report", a.flags.Report}, file{"--offheap-profile", a.flags.OffheapProfile})
+}
+
+// writable makes sure, before the work, that its results can be written where
+// the flags say, those of the global flags among them.
+func (a *app) writable(files ...file) error {
+	for _, f := range append(files, file{"--report", a.flags.Report}, file{"--offheap-profile", a.flags.OffheapProfile}) {
+		if f.path == "" {
+			continue
+		}
+		if err := outfile.Check(f.path); err != nil {
+			a.unwritable = true
+			if f.flag == "" { // an argument, which the error names
+				return err
+			}
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
+	}
+	return nil
 }
 
 // claimWrites claims files for results.

@@ -57,6 +57,9 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := a.writable(); err != nil {
+		return err
+	}
 	a.notef("circuit: %s on %v, %s constraints", circuit.Name, circuit.Curve, humanize.Comma(int64(circuit.CCS.GetNbConstraints())))
 	begin := time.Now()
 	step, done := a.stepper("points of the key")

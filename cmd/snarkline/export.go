@@ -74,6 +74,9 @@ func (c *exportKeyCmd) Run(a *app) error {
 	if c.Fold && filepath.Ext(c.To) != extNative {
 		return usagef("--fold: only a .slk can hold a folded key")
 	}
+	if err := a.writable(file{path: c.To}); err != nil {
+		return err
+	}
 	m, err := a.openKey(&keyFlags{Key: c.From, VK: c.VK, Circuit: c.Circuit, SkipSubgroupCheck: c.SkipSubgroupCheck})
 	if err != nil {
 		return err

@@ -14,19 +14,19 @@ import (
 
 // measure starts what --profile and --offheap-profile ask for; the function
 // that it returns ends and writes it. A command that was called wrongly has done
-// nothing to measure, and may not mean the name that it gave: stop(usage) leaves
+// nothing to measure, and may not mean the name that it gave: stop(true) leaves
 // that file alone.
-func (a *app) measure() (stop func(usage bool) error, err error) {
+func (a *app) measure() (stop func(leave bool) error, err error) {
 	end := func() {}
 	if mode := a.flags.Profile; mode != "" {
 		if end, err = startProfile(mode, a.flags.ProfileDir); err != nil {
 			return nil, err
 		}
 	}
-	return func(usage bool) error {
+	return func(leave bool) error {
 		end()
 		path := a.flags.OffheapProfile
-		if path == "" || usage {
+		if path == "" || leave {
 			return nil
 		}
 		return outfile.Stream(path, func(w io.Writer) error { return alloc.Default().WriteProfile(w) })

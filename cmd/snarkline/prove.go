@@ -87,6 +87,7 @@ type proving struct {
 	proofs  *inputs.Namer
 	publics *inputs.Namer
 	claims  *inputs.Claims // files of this invocation, each for one thing
+	single  []file         // the results of what is no batch
 	gnark   bool           // gnark's formats go out
 
 	mu    sync.Mutex
@@ -185,14 +186,20 @@ func (p *proving) arguments() error {
 	if err := p.claim(batch); err != nil {
 		return err
 	}
-	for _, n := range []*inputs.Namer{p.proofs, p.publics} {
-		if dir := n.Dir(); dir != "" && batch {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("make the folder for the results: %w", err)
+	if batch {
+		for _, f := range []file{{"--proof", p.proofs.Dir()}, {"--public", p.publics.Dir()}} {
+			if f.path == "" {
+				continue
+			}
+			if err := os.MkdirAll(f.path, 0o777); err != nil {
+				return fmt.Errorf("%s: make the folder for the results: %w", f.flag, err)
+			}
+			if err := outfile.CheckFolder(f.path); err != nil {
+				return fmt.Errorf("%s: %w", f.flag, err)
 			}
 		}
 	}
-	return nil
+	return p.a.writable(p.single...)
 }
 
 // claim notes which files the invocation is known to read and write, and
@@ -225,11 +232,15 @@ func (p *proving) claim(batch bool) error {
 	}
 	try := p.claims.Clone()
 	only := inputs.Item{Path: p.sources[0], Name: inputs.Stem(p.sources[0]), Index: 1}
-	for _, n := range []*inputs.Namer{p.proofs, p.publics} {
-		if _, err := n.Path(only, try); err != nil {
-			return usagef("%w", err)
-		}
+	proof, err := p.proofs.Path(only, try)
+	if err != nil {
+		return usagef("%w", err)
 	}
+	public, err := p.publics.Path(only, try)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	p.single = []file{{"--proof", proof}, {"--public", public}}
 	return nil
 }
 

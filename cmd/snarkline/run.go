@@ -28,7 +28,8 @@ type app struct {
 	terminal  bool // stderr is a terminal
 	terminals bool // both are
 
-	answered bool // a result has been printed
+	answered   bool // a result has been printed
+	unwritable bool // a file that was asked for cannot be written, which has been said
 }
 
 // exitTrap carries the code with which kong wants to leave (after --help).
@@ -116,7 +117,7 @@ func (a *app) run(kctx *kong.Context) error {
 		err = &endedError{context.Cause(a.ctx), err}
 	}
 	var told *toldError // of an item, by when there is something to measure
-	return errors.Join(err, stop(exitCode(err) == codeUsage && !errors.As(err, &told)))
+	return errors.Join(err, stop(a.unwritable || exitCode(err) == codeUsage && !errors.As(err, &told)))
 }
 
 // gcPercent is the collector's target. Of 25, 50, 100 and 200 it gives the

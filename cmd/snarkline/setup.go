@@ -59,6 +59,9 @@ func (c *setupCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := a.writable(file{"--key", c.Key}, file{"--vk", c.VK}); err != nil {
+		return err
+	}
 	a.messagef("warning: this set-up knows its toxic waste; use these keys for development only")
 	ctx := a.scope("setup")
 	circuit, done, err := openSystem(ctx, c.Circuit)

@@ -83,3 +83,32 @@ func TestItemErrorsNameTheFileOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwritableIsFoundFirst: the key does not exist, and yet it is the result
+// that is complained of, so nothing has been worked for in vain.
+func TestUnwritableIsFoundFirst(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, "file", "")
+	out := filepath.Join(dir, "out")
+	one := []string{"prove", "--key", "none.zkey", "--witness", "w.wtns", "--proof", out, "--public", out + ".pub"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(one[:5:5], "--proof", "nodir/p.json", "--public", out), "--proof: write nodir/p.json: the folder nodir does not exist"},
+		{append(one[:5:5], "--proof", out, "--public", file+"/x"), "--public: "},
+		{append(one[:len(one):len(one)], "--report", dir), "--report: "},
+		{append(one[:len(one):len(one)], "--offheap-profile", dir), "--offheap-profile: "},
+		{append(one[:5:5], "w2.wtns", "--proof", file+"/x/", "--public", dir), "--proof: "},
+		{[]string{"demo", "--report", "nodir/r"}, "--report: "},
+		{[]string{"setup", "--unsafe", "--circuit", "none", "--key", "nodir/c.slk", "--vk", out}, "--key: "},
+	} {
+		r := sl(t, codeInternal, c.args...)
+		if strings.Count(r.stderr, c.want) != 1 || strings.Contains(r.stderr, "none") || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%v: %s", c.args, r.stderr)
+		}
+		if got := files(t, dir); len(got) > 0 {
+			t.Errorf("%v: left %v", c.args, got)
+		}
+	}
+}

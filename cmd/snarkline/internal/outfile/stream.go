@@ -71,6 +71,20 @@ func bare(err error) error {
 	return err
 }
 
+// CheckFolder reports whether files can be written in dir. It leaves nothing
+// behind.
+func CheckFolder(dir string) error {
+	f, err := os.CreateTemp(dir, ".*.part")
+	if err != nil {
+		return fmt.Errorf("write in %s: %w", dir, bare(err))
+	}
+	_ = f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return fmt.Errorf("write in %s: %w", dir, bare(err))
+	}
+	return nil
+}
+
 // Check reports whether a file called path could be written now. It leaves
 // nothing behind.
 func Check(path string) error {
