@@ -4,7 +4,7 @@
 // witness. Here the sums wait until the quotient is done (stage "gate"): a job
 // needs less memory at any one moment, so more jobs fit in the same budget. A
 // stage "census" counts each witness on the side, and a stage "seal" takes every
-// finished proof before it is handed over.
+// finished proof before it is handed over. The circuit is in circuit.go.
 //
 //	go run ./examples/custom
 package main
@@ -23,7 +23,6 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
-	"github.com/snarkline/snarkline/internal/democircuit"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
 )
@@ -36,26 +35,24 @@ func main() {
 	}
 }
 
-const jobs = 4
+const (
+	jobs  = 4
+	links = 8 // of the chain that a job proves
+)
 
 func run(ctx context.Context, w io.Writer) error {
-	circuit, err := democircuit.BitHeavy(curve.BLS12381, 12)
+	prover, err := newProver(ctx, links)
 	if err != nil {
 		return err
 	}
-	keys, err := circuit.Setup(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer keys.Key.Close()
-	prover := &stages.Prover{Key: keys.Key, VK: keys.VK, Circuit: keys.Circuit, Arith: keys.Arith}
+	defer prover.Key.Close()
 
 	// What a job needs at most is known before anything runs.
 	standard, err := stages.Need(prover, stages.BatchOptions{})
 	if err != nil {
 		return err
 	}
-	_, err = build(prover, circuit, 1, nil).Run(ctx) // no job fits in one byte
+	_, err = build(prover, 1, nil).Run(ctx) // no job fits in one byte
 	var refused *pipeline.AdmitError
 	if !errors.As(err, &refused) {
 		return fmt.Errorf("a budget of one byte: %w", err)
@@ -65,7 +62,7 @@ func run(ctx context.Context, w io.Writer) error {
 		humanize.IBytes(uint64(standard[alloc.Host])), humanize.IBytes(uint64(need)))
 
 	alloc.Default().ResetPeaks()
-	g := build(prover, circuit, 2*need, w)
+	g := build(prover, 2*need, w)
 	fmt.Fprintf(w, "%s\n", g.Mermaid())
 	report, err := g.Run(ctx)
 	if err != nil {
@@ -76,12 +73,11 @@ func run(ctx context.Context, w io.Writer) error {
 }
 
 // build makes the graph. It prints the sealed proofs to w.
-func build(p *stages.Prover, c *democircuit.Circuit, budget int64, w io.Writer) *pipeline.Graph {
+func build(p *stages.Prover, budget int64, w io.Writer) *pipeline.Graph {
 	g := pipeline.New("sums after quotient", pipeline.Budget(alloc.Host, budget))
 	in := pipeline.FromSeq(g, func(yield func(stages.Job) bool) {
 		for part := range jobs {
-			witness, err := c.Witness(part)
-			if err != nil || !yield(stages.Job{Key: pipeline.Key{Job: "custom", Part: part}, Input: witness}) {
+			if !yield(stages.Job{Key: pipeline.Key{Job: "custom", Part: part}, Input: assign(int64(part), links)}) {
 				return
 			}
 		}

@@ -1,8 +1,8 @@
 // Tuning: capacities, workers and budgets tried side by side on one batch, with
 // the time and the memory that each takes. A setting is a text that one can
-// keep; the best one is printed as TOML at the end.
+// keep; the best one is printed as TOML at the end. The circuit is in circuit.go.
 //
-//	go run ./examples/tuning -log 14 -jobs 24
+//	go run ./examples/tuning -links 32 -jobs 24
 package main
 
 import (
@@ -20,18 +20,16 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/snarkline/snarkline/alloc"
-	"github.com/snarkline/snarkline/curve"
-	"github.com/snarkline/snarkline/internal/democircuit"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
 )
 
 func main() {
-	log := flag.Int("log", 14, "constraints of the SHA-256 circuit, as a power of two")
+	links := flag.Int("links", 32, "links of the chain that a job proves")
 	jobs := flag.Int("jobs", 12, "proofs in a batch")
 	flag.Parse()
 	logger.Disable()
-	if err := run(context.Background(), os.Stdout, *log, *jobs); err != nil {
+	if err := run(context.Background(), os.Stdout, *links, *jobs); err != nil {
 		fmt.Fprintln(os.Stderr, "tuning:", err)
 		os.Exit(1)
 	}
@@ -58,28 +56,23 @@ func trials() []*trial {
 	}
 }
 
-func run(ctx context.Context, w io.Writer, log, jobs int) error {
-	circuit, err := democircuit.BitHeavy(curve.BN254, log)
+func run(ctx context.Context, w io.Writer, links, jobs int) error {
+	prover, err := newProver(ctx, links)
 	if err != nil {
 		return err
 	}
-	keys, err := circuit.Setup(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer keys.Key.Close()
-	prover := &stages.Prover{Key: keys.Key, VK: keys.VK, Circuit: keys.Circuit, Arith: keys.Arith}
+	defer prover.Key.Close()
 	need, err := stages.Need(prover, stages.BatchOptions{})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d proofs of %s, %d constraints; a job needs at most %s\n\n", jobs, circuit.Name,
-		circuit.CCS.GetNbConstraints(), humanize.IBytes(uint64(need[alloc.Host])))
+	fmt.Fprintf(w, "proofs: %d; constraints: %d; a job needs at most %s\n\n", jobs,
+		prover.Circuit.NbConstraints(), humanize.IBytes(uint64(need[alloc.Host])))
 
 	all := trials()
 	// The first run warms up: pools, tables, the verifying key.
 	for i, t := range append([]*trial{all[0]}, all...) {
-		if err := t.run(ctx, prover, circuit, jobs, need[alloc.Host]); err != nil {
+		if err := t.run(ctx, prover, links, jobs, need[alloc.Host]); err != nil {
 			return fmt.Errorf("trial %d, %s: %w", i, t.name, err)
 		}
 	}
@@ -110,7 +103,7 @@ func run(ctx context.Context, w io.Writer, log, jobs int) error {
 
 func cost(t *trial) float64 { return t.report.Wall.Seconds() * float64(t.peak) }
 
-func (t *trial) run(ctx context.Context, p *stages.Prover, c *democircuit.Circuit, jobs int, need int64) error {
+func (t *trial) run(ctx context.Context, p *stages.Prover, links, jobs int, need int64) error {
 	set := t.settings
 	if t.budget > 0 {
 		set = append(set, fmt.Sprintf("budget.host=%d", t.budget*need))
@@ -124,8 +117,7 @@ func (t *trial) run(ctx context.Context, p *stages.Prover, c *democircuit.Circui
 	proofs := 0
 	t.report, err = stages.Batch(ctx, p, func(yield func(stages.Job) bool) {
 		for part := range jobs {
-			w, err := c.Witness(part)
-			if err != nil || !yield(stages.Job{Key: pipeline.Key{Job: "tuning", Part: part}, Input: w}) {
+			if !yield(stages.Job{Key: pipeline.Key{Job: "tuning", Part: part}, Input: assign(int64(part), links)}) {
 				return
 			}
 		}

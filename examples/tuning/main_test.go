@@ -8,7 +8,7 @@ import (
 
 func TestRun(t *testing.T) {
 	var out strings.Builder
-	if err := run(context.Background(), &out, 11, 6); err != nil {
+	if err := run(context.Background(), &out, 4, 6); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + out.String())
