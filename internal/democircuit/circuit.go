@@ -1,4 +1,4 @@
-// Package democircuit holds the circuits of the demonstration, the examples
+// Package democircuit holds the circuits of the demonstration
 // and the benchmarks: a SHA-256 chain, whose witness is nearly all bits, and a
 // MiMC chain, whose witness is all full-size field elements. Both come in any
 // size and on both curves. Their set-up is for development only.
