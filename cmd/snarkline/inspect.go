@@ -101,7 +101,7 @@ func (c *inspectCmd) inspect(ctx context.Context, path string) (*facts, error) {
 	case sniff.GnarkWitness:
 		err = c.inspectGnarkWitness(ctx, f, path)
 	default:
-		return nil, inputErrorf("%s: of no kind that is known here", path)
+		return nil, inputErrorf("%s: of no kind that is known here, or damaged (files of gnark have no mark by which a cut one could be told)", path)
 	}
 	if err != nil {
 		return nil, err

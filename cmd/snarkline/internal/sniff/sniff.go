@@ -6,7 +6,6 @@ package sniff
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,63 +112,20 @@ func Reader(f io.ReaderAt, size int64) (Result, error) {
 		if size > maxJSON {
 			return res, fmt.Errorf("JSON of %d bytes is not looked into", size)
 		}
-		res.Kind = jsonKind(io.NewSectionReader(f, 0, size))
+		kind, err := jsonKind(io.NewSectionReader(f, 0, size), size)
+		if err == nil {
+			res.Kind = kind
+			return res, nil
+		}
+		// The length that a constraint system of gnark begins with may look
+		// like a bracket, but no text has zeros in it.
+		if gnark(f, &res); res.Kind == Unknown && !bytes.Contains(head, []byte{0}) {
+			return res, err
+		}
 		return res, nil
 	}
 	gnark(f, &res)
 	return res, nil
-}
-
-// jsonKind tells snarkjs's JSON files apart by their top-level keys.
-func jsonKind(r io.Reader) Kind {
-	dec := json.NewDecoder(r)
-	dec.UseNumber()
-	first, err := dec.Token()
-	if err != nil {
-		return Unknown
-	}
-	if first == json.Delim('[') {
-		for dec.More() {
-			t, err := dec.Token()
-			if err != nil {
-				return Unknown
-			}
-			switch t.(type) {
-			case string, json.Number: // snarkjs writes strings; its reader, and ours, take both
-			default:
-				return Unknown
-			}
-		}
-		if _, err := dec.Token(); err != nil {
-			return Unknown
-		}
-		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return Unknown // such as calldata, which is several arrays
-		}
-		return PublicJSON
-	}
-	keys := map[string]bool{}
-	for dec.More() {
-		t, err := dec.Token()
-		name, text := t.(string)
-		if err != nil || !text {
-			return Unknown
-		}
-		keys[name] = true
-		var skip json.RawMessage
-		if dec.Decode(&skip) != nil {
-			return Unknown
-		}
-	}
-	switch {
-	case keys["pi_a"] && keys["pi_b"] && keys["pi_c"]:
-		return ProofJSON
-	case keys["vk_alpha_1"] || keys["IC"]:
-		return VKeyJSON
-	case len(keys) > 0:
-		return InputJSON
-	}
-	return Unknown
 }
 
 // reader walks a file and remembers whether it ran out.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -34,6 +35,29 @@ func TestCircomFiles(t *testing.T) {
 		if got, err := File(filepath.Join(dir, name)); err != nil || got.Kind != want {
 			t.Errorf("%s: %v %v, want %v", name, got.Kind, err, want)
 		}
+	}
+}
+
+// TestDamagedJSON: a text that begins like JSON and is none is damaged, where
+// it is.
+func TestDamagedJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"{": "byte 1: it ends too early", `{"pi_a":1,"pi_b":2`: "byte 18", `["1",`: "byte 5", `["1"`: "byte 4",
+		`{"a":[1,2}}`: "byte 9: ", `{"a" 1}`: "byte 5: ", `[nope]`: "byte 2: ",
+	} {
+		r, err := Reader(strings.NewReader(text), int64(len(text)))
+		if err == nil || !strings.Contains(err.Error(), "damaged JSON at "+want) {
+			t.Errorf("%s: %v %v, want %q", text, r.Kind, err, want)
+		}
+	}
+	// A constraint system whose length begins like JSON.
+	b := make([]byte, 0x17b)
+	b[0], b[1] = '{', 1
+	if r := sniffBytes(t, b[:0x17b]); r.Kind != Unknown {
+		t.Errorf("cut: %v", r.Kind)
+	}
+	if r := sniffBytes(t, append(b, make([]byte, 32)...)); r.Kind != GnarkR1CS {
+		t.Errorf("whole: %v", r.Kind)
 	}
 }
 
