@@ -8,8 +8,8 @@ import (
 
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
+	"github.com/consensys/gnark/std/math/bits"
 	"github.com/consensys/gnark/std/math/cmp"
-	"github.com/consensys/gnark/std/math/uints"
 	"github.com/consensys/gnark/std/rangecheck"
 	"github.com/consensys/gnark/std/selector"
 
@@ -30,12 +30,8 @@ func (c *hinted) Define(api frontend.API) error {
 	}
 	square := table.Lookup(c.At)[0]
 	small := cmp.NewBoundedComparator(api, big.NewInt(1<<21), false).IsLess(c.At, c.X)
-	b, err := uints.New[uints.U32](api)
-	if err != nil {
-		return err
-	}
-	word := b.ToValue(b.And(b.ValueOf(c.X), uints.NewU32(0xff)))
-	picked := selector.Mux(api, c.At, 0, 0, 0, word)
+	low := bits.FromBinary(api, bits.ToBinary(api, c.X, bits.WithNbDigits(20))[:8])
+	picked := selector.Mux(api, c.At, 0, 0, 0, low)
 	api.AssertIsEqual(api.Add(square, small, picked), c.Y)
 	return nil
 }
