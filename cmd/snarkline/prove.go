@@ -11,6 +11,7 @@ import (
 
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/sniff"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
 )
@@ -176,11 +177,15 @@ func (p *proving) arguments() error {
 		return usagef("nothing to prove: give --witness, or --wasm and --input")
 	}
 	batch := p.sources.IsBatch()
+	ending := ".json"
+	if p.expectGnark() {
+		ending = "" // the files are binary
+	}
 	var err error
-	if p.proofs, err = inputs.NewNamer("--proof", p.Proof, ".proof.json", "proof.json", batch); err != nil {
+	if p.proofs, err = inputs.NewNamer("--proof", p.Proof, ".proof"+ending, "proof.json", batch); err != nil {
 		return usagef("%w", err)
 	}
-	if p.publics, err = inputs.NewNamer("--public", p.Public, ".public.json", "public.json", batch); err != nil {
+	if p.publics, err = inputs.NewNamer("--public", p.Public, ".public"+ending, "public.json", batch); err != nil {
 		return usagef("%w", err)
 	}
 	if err := p.claim(batch); err != nil {
@@ -266,6 +271,23 @@ func (p *proving) names(in inputs.Item, item *proveItem) error {
 		return usagef("%w", err)
 	}
 	return nil
+}
+
+// expectGnark foretells format before the key is read, from the kinds of the
+// files: a circuit with commitments comes with a --circuit of gnark's.
+func (p *proving) expectGnark() bool {
+	if p.Format != "auto" {
+		return p.Format == "gnark"
+	}
+	for _, path := range []string{p.Key, p.Circuit} {
+		if path == "" {
+			continue
+		}
+		if res, err := sniff.File(path); err == nil && res.Kind.Gnark() { // whoever opens it tells an error
+			return true
+		}
+	}
+	return false
 }
 
 // format reports whether gnark's formats go out. A .slk does not say whose the

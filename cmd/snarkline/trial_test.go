@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/pipeline"
 )
 
@@ -110,5 +112,16 @@ func TestUnwritableIsFoundFirst(t *testing.T) {
 		if got := files(t, dir); len(got) > 0 {
 			t.Errorf("%v: left %v", c.args, got)
 		}
+	}
+}
+
+// TestNamesOfAGnarkBatch: binary files are not called JSON.
+func TestNamesOfAGnarkBatch(t *testing.T) {
+	g := makeGnark(t, curve.BN254, true)
+	out := t.TempDir()
+	sl(t, codeOK, "prove", "-q", "--key", g.path("c.pk"), "--vk", g.path("c.vk"), "--circuit", g.path("c.r1cs"),
+		"--witness", g.path("w.wit"), g.path("one.wit"), "--proof", out, "--public", out)
+	if got := files(t, out); !slices.Equal(got, []string{"one.proof", "one.public", "w.proof", "w.public"}) {
+		t.Errorf("files %v", got)
 	}
 }
