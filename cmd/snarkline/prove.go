@@ -348,7 +348,7 @@ func (p *proving) done(r *stages.Result) error {
 		return err
 	}
 	item.OK, item.ended = true, true
-	if !p.a.flags.JSON {
+	if !p.a.flags.JSON && !outfile.IsStream(item.Proof) { // whose reader wants the proof alone
 		if _, err := fmt.Fprintln(p.a.stdout, item.Proof); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}

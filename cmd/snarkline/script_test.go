@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,5 +124,29 @@ func TestNamesOfAGnarkBatch(t *testing.T) {
 		"--witness", g.path("w.wit"), g.path("one.wit"), "--proof", out, "--public", out)
 	if got := files(t, out); !slices.Equal(got, []string{"one.proof", "one.public", "w.proof", "w.public"}) {
 		t.Errorf("files %v", got)
+	}
+}
+
+// TestProofToAStream: standard output, redirected, gets the proof and no more.
+func TestProofToAStream(t *testing.T) {
+	at := bundled("bn128/vault")
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "out.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	to := fmt.Sprintf("/dev/fd/%d", f.Fd())
+	if _, err := os.Stat(to); err != nil {
+		t.Skip(err)
+	}
+	public := filepath.Join(dir, "public.json")
+	r := sl(t, codeOK, "prove", "-q", "--key", at+".zkey", "--witness", at+".wtns", "--proof", to, "--public", public)
+	if r.stdout != "" {
+		t.Errorf("printed %q", r.stdout)
+	}
+	sl(t, codeOK, "verify", "--key", at+".vkey.json", "--proof", f.Name(), "--public", public)
+	if st, err := f.Stat(); err != nil || st.Size() == 0 {
+		t.Errorf("the file that was open has been replaced: %v %v", st, err)
 	}
 }
