@@ -42,11 +42,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a := &app{ctx: ctx, stdin: stdin, stdout: &relay{to: stdout}, stderr: &relay{to: stderr}, flags: &c.globals}
 	a.terminals = progress.IsTerminal(stdout) && progress.IsTerminal(stderr)
 	a.terminal = progress.IsTerminal(stderr)
-	defer context.AfterFunc(ctx, func() {
+	told := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(told)
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			a.messagef("interrupted: giving memory back and leaving (once more to quit at once)")
 		}
-	})()
+	})
+	defer func() {
+		if !unhook() {
+			<-told // nothing is written after run has returned
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			if trap, ok := r.(exitTrap); ok {
