@@ -78,8 +78,9 @@ type Staging interface {
 	// evaluations on d in natural order, to where QuotientOf wants them. On a
 	// device it returns before they are there and keeps references of its own on
 	// the buffers until they are; an error of a copy then is QuotientOf's. If the
-	// Held has a method Copied() <-chan struct{}, that is closed when the buffers
-	// have been let go of.
+	// Held has a method WhenCopied(f func()), it calls f once, from any goroutine,
+	// when the buffers have been let go of (at once if they have been), whatever
+	// comes of the copies; f does not wait.
 	Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, basis curve.Basis, a, b, c *alloc.Buffer[curve.Scalar]) (Held, error)
 	// QuotientOf is Quotient of what Prestage holds. It spoils v, also on an
 	// error; v's memory for b and c may be given back before it returns.
