@@ -1,0 +1,37 @@
+// Runs the blocks of a grid on the calling OS thread.
+#pragma once
+#define SNARKLINE_EMULATOR 1
+#ifndef CURVE
+#define CURVE 381  // what follows is the same for every curve
+#endif
+#include "../../kernels/rt.cuh"
+
+namespace emu {
+
+// The kernels compiled in.
+const emu_export* exports();
+
+struct Grid {
+  void (*call)(void* const* params);
+  void* const* params;
+  const char* name;
+  uint3 grid, block;
+  u32 shared;  // bytes of dynamic shared memory
+};
+
+// What ended a block before its end.
+enum Trouble { Fine, BadAddress, StackOverflow, Deadlock, BadMask };
+
+// order is how a block's threads start: 0 from the first, 1 from the last, more
+// in an order drawn with it.
+void set_order(u32 order);
+// run_block runs one block of g to its end. On trouble it has told standard
+// error what and where, and the thread can run other blocks.
+Trouble run_block(const Grid& g, uint3 index);
+// guarded runs f(arg) so that an access to memory that is not there is an answer.
+Trouble guarded(void (*f)(void*), void* arg);
+// The calling thread's part in faults: whether addr was touched by what runs
+// guarded here. If so it does not return.
+void caught(void* addr);
+
+}  // namespace emu
