@@ -22,7 +22,7 @@ func BG2MSM(p *Prover) pipeline.Stage[*groth16.Assignment, B2Sum] {
 			if a.W == nil {
 				return B2Sum{}, fmt.Errorf("sum of B2: %w", errNoInput)
 			}
-			b2, err := p.Arith.MSMG2(ctx, alloc.ScopeOf(ctx), p.Key.B2, a.W.Slice(), nil)
+			b2, err := p.staging(ctx).SumB2(ctx, alloc.ScopeOf(ctx), p.Key.B2, a.W)
 			p.Key.Rest(p.Key.B2.Points)
 			if err != nil {
 				return B2Sum{}, fmt.Errorf("sum of B2: %w", err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/snarkline/snarkline/alloc"
-	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/pipeline"
 )
 
@@ -16,14 +15,13 @@ func HMSM(p *Prover) pipeline.Stage[*Quotient, HSum] {
 		needs: p.needHMSM,
 		uses:  func(q *Quotient) []alloc.Ref { return q.Buffers() },
 		run: func(ctx context.Context, q *Quotient) (HSum, error) {
-			query := curve.Query{Points: p.Key.H}
-			if q.H == nil || q.H.Len() < query.Len() {
+			if q.Held == nil {
 				return HSum{}, fmt.Errorf("sum of H: %w", errNoInput)
 			}
-			h, err := p.Arith.MSMG1(ctx, alloc.ScopeOf(ctx), query, q.H.Slice(), nil)
-			p.Key.Rest(query.Points)
+			h, err := p.staging(ctx).SumH(ctx, alloc.ScopeOf(ctx), p.Key.H, q.Held)
+			p.Key.Rest(p.Key.H)
 			if err != nil {
-				return HSum{}, fmt.Errorf("sum of %d points of H: %w", query.Len(), err)
+				return HSum{}, fmt.Errorf("sum of %d points of H: %w", p.Key.H.Len(), err)
 			}
 			return HSum{H: h, Staged: q.Staged}, nil
 		},

@@ -1,6 +1,8 @@
 package stages
 
 import (
+	"context"
+
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
@@ -8,13 +10,18 @@ import (
 )
 
 // The parts of a job's memory, by the names in Need. A stage of a reader's own
-// that takes the place of one of ours ends the same parts.
+// that takes the place of one of ours ends the same parts. w, a, b and c are the
+// buffers that synthesize makes, in host memory; the others are what a processor
+// has beside them.
 const (
 	PartW     = "w"
 	PartA     = "a"
 	PartB     = "b"
 	PartC     = "c"
-	PartPicks = "picks"
+	PartPicks = "picks" // from batch-add to tail-msm
+
+	PartStagedA  = "staged a"  // from prestage to h-msm
+	PartStagedBC = "staged bc" // from prestage to ntt
 )
 
 func part(name string, bytes int64) pipeline.Part {
@@ -37,51 +44,57 @@ func (p *Prover) needSynthesize() pipeline.Need {
 	return n
 }
 
+// processor is what the job takes of its processor.
+func (p *Prover) processor() groth16.Needs {
+	return p.staging(context.Background()).Needs(p.Key.Load())
+}
+
+func (p *Prover) needPrestage() pipeline.Need {
+	n := p.processor()
+	return pipeline.Need{Scratch: n.Prestage, Makes: []pipeline.Part{
+		{Name: PartStagedA, Bytes: n.A},
+		{Name: PartStagedBC, Bytes: n.BC},
+	}}
+}
+
 func (p *Prover) needNTT() pipeline.Need {
-	return pipeline.Need{
-		Scratch: p.Arith.QuotientScratch(p.Key.Domain.Size(), p.Key.Basis, p.Key.Folded),
-		Ends:    []string{PartB, PartC},
+	n := p.processor()
+	need := pipeline.Need{Scratch: n.NTT, Ends: []string{PartB, PartC, PartStagedBC}}
+	if n.CopiesABC {
+		need.Ends = append(need.Ends, PartA)
 	}
+	return need
 }
 
 func (p *Prover) needHMSM() pipeline.Need {
-	return pipeline.Need{
-		Scratch: p.Arith.MSMScratch(curve.InG1, p.Key.H.Len()),
-		Ends:    []string{PartA},
+	n := p.processor()
+	need := pipeline.Need{Scratch: n.HMSM, Ends: []string{PartStagedA}}
+	if !n.CopiesABC {
+		need.Ends = append(need.Ends, PartA)
 	}
+	return need
 }
 
-// needBatchAdd: the classes of all wires, the picks of one query before they
-// are cut to length, and what a sum of ones takes; the picks are cut, so that
-// what they make is at most this.
 func (p *Prover) needBatchAdd() pipeline.Need {
-	l, a, b1 := int64(p.Key.L.Len()), int64(p.Key.A.Len()), int64(p.Key.B1.Len())
-	return pipeline.Need{
-		Scratch: alloc.HostBytes(int64(p.Key.NbWires) + 4*max(l, a, b1)).Add(p.wireScratch()),
-		Makes:   []pipeline.Part{part(PartPicks, 4*(l+a+b1))},
+	n := p.processor()
+	need := pipeline.Need{Scratch: n.BatchAdd, Makes: []pipeline.Part{{Name: PartPicks, Bytes: n.Wires}}}
+	if n.CopiesW {
+		need.Ends = []string{PartW}
 	}
+	return need
 }
 
 func (p *Prover) needTailMSM() pipeline.Need {
-	return pipeline.Need{Scratch: p.wireScratch(), Ends: []string{PartW, PartPicks}}
-}
-
-// wireScratch is what one MSM over the wires takes; the three run one after
-// another. MSMScratch of all points bounds the sums of fewer, of which there may
-// be any number: a witness decides how many are picked.
-func (p *Prover) wireScratch() alloc.Amount {
-	var most alloc.Amount
-	for _, q := range []curve.Query{p.Key.L, p.Key.A, p.Key.B1} {
-		most = most.Max(p.Arith.MSMScratch(curve.InG1, q.Len()))
+	n := p.processor()
+	need := pipeline.Need{Scratch: n.TailMSM, Ends: []string{PartPicks}}
+	if !n.CopiesW {
+		need.Ends = append(need.Ends, PartW)
 	}
-	return most
+	return need
 }
 
 func (p *Prover) needBG2MSM() pipeline.Need {
-	return pipeline.Need{
-		Scratch: p.Arith.MSMScratch(curve.InG2, p.Key.B2.Len()),
-		Ends:    []string{PartW},
-	}
+	return pipeline.Need{Scratch: p.processor().BG2MSM, Ends: []string{PartW}}
 }
 
 func (p *Prover) want() groth16.Want {

@@ -2,31 +2,30 @@ package stages
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/groth16"
 	"github.com/snarkline/snarkline/pipeline"
 )
 
-// stagedOnHost is what prestage says on a CPU.
-const stagedOnHost = "passed through: a, b, c stay in host memory"
-
-// Prestage brings a, b and c to where ntt wants them. On a CPU they are there:
-// the stage passes them on, and says so in the
-// result (Staged).
+// Prestage brings a, b and c to where ntt wants them. On a CPU they are there;
+// on a device their copies have begun when the stage ends. The result says
+// where they are (Staged).
 func Prestage(p *Prover) pipeline.Stage[*groth16.Assignment, *Evaluations] {
 	return &stage[*groth16.Assignment, *Evaluations]{
-		name: NamePrestage,
-		uses: func(a *groth16.Assignment) []alloc.Ref { return refs(a.A, a.B, a.C) },
+		name:  NamePrestage,
+		needs: p.needPrestage,
+		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.A, a.B, a.C) },
 		run: func(ctx context.Context, a *groth16.Assignment) (*Evaluations, error) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+			if a.A == nil || a.B == nil || a.C == nil && !p.Key.Folded {
+				return nil, fmt.Errorf("prestage: %w", errNoInput)
 			}
-			out := &Evaluations{A: a.A, B: a.B, C: a.C, Staged: stagedOnHost}
-			for _, b := range out.Buffers() {
-				b.Retain()
+			held, err := p.staging(ctx).Prestage(ctx, alloc.ScopeOf(ctx), p.Key.Domain, p.Key.Basis, a.A, a.B, a.C)
+			if err != nil {
+				return nil, fmt.Errorf("prestage: %w", err)
 			}
-			return out, nil
+			return &Evaluations{Held: held, Staged: held.String()}, nil
 		},
 	}
 }

@@ -13,25 +13,25 @@ type Job struct {
 	Input any          // what the circuit's Synthesize takes
 }
 
-// Evaluations are the vectors a, b, c of a job over the key's domain, which go
-// from prestage to ntt. C is nil with a folded key. ntt overwrites A and B:
-// nothing else may read them once ntt has begun.
+// Evaluations are the vectors a, b, c of a job over the key's domain, where the
+// processor wants them, from prestage to ntt. ntt overwrites them: nothing else
+// may read them once ntt has begun.
 type Evaluations struct {
-	A, B, C *alloc.Buffer[curve.Scalar]
-	Staged  string // where prestage put them, for the report
+	Held   groth16.Held
+	Staged string // where prestage put them, for the report
 }
 
 // Buffers implements pipeline.Holder.
-func (e *Evaluations) Buffers() []alloc.Ref { return refs(e.A, e.B, e.C) }
+func (e *Evaluations) Buffers() []alloc.Ref { return buffers(e.Held) }
 
-// Quotient is the vector h in the key's basis, in the memory that held a.
+// Quotient is the vector h in the key's basis, from ntt to h-msm.
 type Quotient struct {
-	H      *alloc.Buffer[curve.Scalar]
+	Held   groth16.Held
 	Staged string // of Evaluations
 }
 
 // Buffers implements pipeline.Holder.
-func (q *Quotient) Buffers() []alloc.Ref { return refs(q.H) }
+func (q *Quotient) Buffers() []alloc.Ref { return buffers(q.Held) }
 
 // HSum is Σ hᵢ·Hᵢ.
 type HSum struct {
@@ -52,22 +52,19 @@ type Small struct {
 }
 
 // Split is a witness with its ones taken out, from batch-add to tail-msm.
-// When Whole is set the witness had too few ones: the sums are zero, there are
-// no picks, and tail-msm takes every wire.
+// When Whole is set the witness had too few ones: the sums are zero, and
+// tail-msm takes every wire.
 type Split struct {
 	Small
-	W      *alloc.Buffer[curve.Scalar]
+	Held   groth16.Held // the points whose scalar is neither 0 nor 1, or all
 	Counts curve.Counts // of the witness: zeros, ones, others
 	Whole  bool
 
-	LOnes, AOnes, B1Ones curve.G1              // sums of the points whose scalar is 1
-	LTail, ATail, B1Tail *alloc.Buffer[uint32] // the points whose scalar is neither 0 nor 1
+	LOnes, AOnes, B1Ones curve.G1 // sums of the points whose scalar is 1
 }
 
 // Buffers implements pipeline.Holder.
-func (s *Split) Buffers() []alloc.Ref {
-	return append(refs(s.W), refs(s.LTail, s.ATail, s.B1Tail)...)
-}
+func (s *Split) Buffers() []alloc.Ref { return buffers(s.Held) }
 
 // WireSums are the three sums over the witness in G1.
 type WireSums struct {
@@ -94,4 +91,19 @@ func refs[T any](b ...*alloc.Buffer[T]) []alloc.Ref {
 		}
 	}
 	return out
+}
+
+// buffers are what a processor holds; nil if it holds nothing.
+func buffers(v groth16.Held) []alloc.Ref {
+	if v == nil {
+		return nil
+	}
+	return v.Buffers()
+}
+
+// release ends a reference on each buffer of v.
+func release(v groth16.Held) {
+	for _, r := range v.Buffers() {
+		r.Release()
+	}
 }
