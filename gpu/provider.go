@@ -1,0 +1,158 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/snarkline/snarkline/alloc"
+)
+
+// deviceProvider is the memory of one generation of a device. A Reset ends it:
+// what came from it then frees to nothing, and the next generation has a
+// provider of its own, so that alloc's pool never hands out an address of a
+// context that is gone.
+type deviceProvider struct {
+	use *Providers
+	dev Device
+	gen uint64
+
+	mu   sync.Mutex // of fill
+	fill Stream
+}
+
+func (p *deviceProvider) stale() bool { return p.dev.Generation() != p.gen }
+
+// Alloc takes memory that any stream can use. Where there is none it gives back
+// what both pools keep, which the other one cannot see, and asks once more.
+func (p *deviceProvider) Alloc(n int64) (alloc.Region, error) {
+	if p.stale() {
+		// Whoever reset the device did not say so. What asks now is of the
+		// time before and must begin again anyway.
+		return alloc.Region{}, errors.Join(&StaleError{Device: name(p.dev), What: "the memory"}, p.use.Renew(p.dev))
+	}
+	a, err := p.dev.Alloc(n)
+	if errors.Is(err, ErrNoMemory) && !p.use.naive {
+		if err := trim(p.dev); err != nil {
+			return alloc.Region{}, err
+		}
+		a, err = p.dev.Alloc(n)
+	}
+	if err != nil {
+		return alloc.Region{}, err
+	}
+	if p.stale() {
+		return alloc.Region{}, errors.Join(&StaleError{Device: name(p.dev), What: "the memory"}, p.dev.Free(a))
+	}
+	return alloc.Region{Addr: uintptr(a), Size: n}, nil
+}
+
+// trim gives back what alloc's pool and the stream-ordered pool of a device keep.
+func trim(d Device) error {
+	alloc.Default().TrimPoolOf(d.Space())
+	return d.Trim(0)
+}
+
+// Free gives memory back. Memory of a context that has ended went with it, but
+// the device is told in any case: it may count how often it handed an address out.
+func (p *deviceProvider) Free(r alloc.Region) error {
+	if err := p.dev.Free(Ptr(r.Addr)); err != nil && !isGone(err) {
+		return err
+	}
+	return nil
+}
+
+// Fill sets memory on a stream of its own and waits for that.
+func (p *deviceProvider) Fill(r alloc.Region, n int64, v byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stale() {
+		return nil // nobody can read it
+	}
+	if p.fill == nil {
+		st, err := p.dev.NewStream(true)
+		if err != nil {
+			return fmt.Errorf("fill memory of %s: %w", name(p.dev), err)
+		}
+		p.fill = st
+	}
+	err := p.fill.Fill(Ptr(r.Addr), v, n)
+	if err == nil {
+		err = p.fill.Sync()
+	}
+	if err != nil && p.stale() {
+		return nil
+	}
+	return err
+}
+
+func (p *deviceProvider) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fill == nil {
+		return nil
+	}
+	err := p.fill.Close()
+	p.fill = nil
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// pinnedProvider is page-locked host memory: pages of this process, registered
+// with a device. So they stay readable when that device's context ends (they
+// are no longer page-locked then, which costs copies their speed and nothing
+// else), which memory of the driver's own would not.
+type pinnedProvider struct {
+	use   *Providers
+	mu    sync.Mutex
+	owner map[uintptr]Device
+}
+
+// Alloc maps pages and registers them with the first device that can.
+func (p *pinnedProvider) Alloc(n int64) (alloc.Region, error) {
+	b, err := mapPages(n)
+	if err != nil {
+		return alloc.Region{}, err
+	}
+	at := addrOf(b)
+	for i, dev := range p.use.devices() {
+		if i > 0 && !isGone(err) {
+			break
+		}
+		if err = dev.Register(toPointer(at), int64(len(b))); err == nil {
+			p.mu.Lock()
+			p.owner[at] = dev
+			p.mu.Unlock()
+			return alloc.Region{Bytes: b, Addr: at, Size: int64(len(b)), Zeroed: true}, nil
+		}
+	}
+	if err == nil {
+		err = ErrNoDevice
+	}
+	return alloc.Region{}, errors.Join(fmt.Errorf("page-lock %d bytes: %w", n, err), unmapPages(b))
+}
+
+// Free unregisters and unmaps.
+func (p *pinnedProvider) Free(r alloc.Region) error {
+	p.mu.Lock()
+	dev := p.owner[r.Addr]
+	delete(p.owner, r.Addr)
+	p.mu.Unlock()
+	if dev != nil {
+		if err := dev.Unregister(toPointer(r.Addr)); err != nil && !isGone(err) {
+			// The device may still write there: the pages stay.
+			return err
+		}
+	}
+	return unmapPages(r.Bytes)
+}
+
+// Fill is never called: the memory has Bytes.
+func (p *pinnedProvider) Fill(r alloc.Region, n int64, v byte) error {
+	for i := range r.Bytes[:n] {
+		r.Bytes[i] = v
+	}
+	return nil
+}
