@@ -72,13 +72,12 @@ func (d *device) enter() (*primary, error) {
 	}
 }
 
-// enter is the same for what belongs to p: a stream, an event, a kernel.
-// A *gpu.Error is returned as an error that is not nil.
-func (p *primary) enter() error {
+// enter is the same for what belongs to p: a stream, an event, a module.
+func (p *primary) enter(what string) error {
 	p.dev.mu.RLock()
 	if p.dev.now.Load() != p {
 		defer p.dev.mu.RUnlock()
-		return p.stale()
+		return p.stale(what)
 	}
 	if err := p.current(); err != nil {
 		p.dev.mu.RUnlock()
@@ -93,7 +92,11 @@ func (p *primary) current() error {
 		return e
 	}
 	runtime.LockOSThread()
-	if st := twice(p.dev.api.ctxSet, p.ctx); st != 0 {
+	st := quick(p.dev.api.ctxSet, p.ctx, 0, 0, 0)
+	if st != 0 && kindOf(st) != gpu.ErrSticky {
+		st = quick(p.dev.api.ctxSet, p.ctx, 0, 0, 0)
+	}
+	if st != 0 {
 		err := p.fail(st, p.dev.api.ctxSet, p.dev.String())
 		runtime.UnlockOSThread()
 		return err
@@ -116,18 +119,14 @@ func (p *primary) fail(st status, s symbol, args string) error {
 }
 
 // stale is the error of using what was made before a Reset, or a Close.
-func (p *primary) stale() error {
+func (p *primary) stale(what string) error {
 	if p.dev.closed.Load() {
 		return p.dev.closedError()
 	}
-	return &gpu.Error{Call: "use of " + p.dev.String(), Args: "what was made before its reset",
-		Code: codeDestroyed, Name: "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-		Text: "the context that it belonged to is gone", Kind: gpu.ErrSticky}
+	return &gpu.StaleError{Device: p.dev.String(), What: what}
 }
 
-func (d *device) closedError() error {
-	return fmt.Errorf("%v is closed: %w", d, gpu.ErrNoDevice)
-}
+func (d *device) closedError() error { return fmt.Errorf("%v: %w", d, gpu.ErrClosed) }
 
 // open makes the context if there is none.
 func (d *device) open() error {

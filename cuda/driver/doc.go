@@ -19,8 +19,8 @@
 //
 // Each card has one context, its primary one, made when first needed. A sticky
 // error ends it: every later call fails at once, with the same error, until
-// Reset. What was made before a Reset is refused with an error that is
-// gpu.ErrSticky and frees to nothing. Device addresses can come back after a
+// Reset. What was made before a Reset is refused with a *gpu.StaleError and
+// frees to nothing. Device addresses can come back after a
 // Reset: one that was handed out before it and again after it is given back when
 // it was freed as often as it was handed out, so that a late free of old
 // memory never takes new memory from its owner. Free each address once.

@@ -41,7 +41,7 @@ func (d *device) NewEvent(timed bool) (gpu.Event, error) {
 	return e, nil
 }
 
-func (e *event) enter() (uintptr, error) { return e.p.enterFor(&e.handle, "event") }
+func (e *event) enter() (uintptr, error) { return e.p.enterFor(&e.handle, "an event") }
 
 func (e *event) Done() (bool, error) {
 	h, err := e.enter()
@@ -49,7 +49,7 @@ func (e *event) Done() (bool, error) {
 		return false, err
 	}
 	defer e.p.exit()
-	switch st := invoke(e.p.dev.api.eventQuery, h); st {
+	switch st := quick(e.p.dev.api.eventQuery, h, 0, 0, 0); st {
 	case 0:
 		return true, nil
 	case codeNotReady:
@@ -65,7 +65,7 @@ func (e *event) Sync() error {
 		return err
 	}
 	defer e.p.exit()
-	if st := invoke(e.p.dev.api.eventSync, h); st != 0 {
+	if st := quick(e.p.dev.api.eventSync, h, 0, 0, 0); st != 0 {
 		return e.p.fail(st, e.p.dev.api.eventSync, "an event of "+e.p.dev.String())
 	}
 	return nil
@@ -85,11 +85,11 @@ func (e *event) Since(earlier gpu.Event) (float64, error) {
 	}
 	defer e.p.exit()
 	if from.p != e.p {
-		return 0, fmt.Errorf("time between events of %v: the earlier one: %w", e.p.dev, from.p.strange(e.p.dev))
+		return 0, fmt.Errorf("time between events of %v: %w", e.p.dev, from.p.strange(e.p.dev, "the earlier one"))
 	}
 	f := from.Load()
 	if f == 0 {
-		return 0, fmt.Errorf("time between events of %v: the earlier one is closed", e.p.dev)
+		return 0, fmt.Errorf("time between events of %v: the earlier one: %w", e.p.dev, gpu.ErrClosed)
 	}
 	var ms float32
 	if st := invoke(e.p.dev.api.eventElapsed, uintptr(unsafe.Pointer(&ms)), f, h); st != 0 {

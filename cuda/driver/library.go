@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -79,6 +80,31 @@ func invoke(s symbol, args ...uintptr) status {
 	return status(int32(r))
 }
 
+// frames hold the arguments of calls that allocate nothing: those given to
+// SyscallN one by one would be on the heap.
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+type frame [11]uintptr
+
+// quick is invoke for up to four arguments, without an allocation. The others
+// are 0, which C functions with fewer do not see.
+//
+//go:uintptrescapes
+func quick(s symbol, a, b, c, d uintptr) status {
+	f := frames.Get().(*frame)
+	f[0], f[1], f[2], f[3] = a, b, c, d
+	r, _, _ := purego.SyscallN(s.fn, f[:4]...)
+	frames.Put(f)
+	return status(int32(r))
+}
+
+// all calls s with the whole frame and puts it back.
+func (f *frame) all(s symbol) status {
+	r, _, _ := purego.SyscallN(s.fn, f[:]...)
+	frames.Put(f)
+	return status(int32(r))
+}
+
 // cString copies the C string at address p, which is not Go's.
 func cString(p uintptr) string {
 	if p == 0 {
@@ -100,4 +126,10 @@ func goString(b []byte) string {
 		}
 	}
 	return string(b)
+}
+
+// invokePointer calls a function that returns a pointer.
+func invokePointer(s symbol, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(s.fn, args...)
+	return r
 }

@@ -42,16 +42,16 @@ func (d *device) NewStream(high bool) (gpu.Stream, error) {
 }
 
 // enter binds the stream's context and gives its handle.
-func (s *stream) enter() (uintptr, error) { return s.p.enterFor(&s.handle, "stream") }
+func (s *stream) enter() (uintptr, error) { return s.p.enterFor(&s.handle, "a stream") }
 
 func (p *primary) enterFor(h *handle, what string) (uintptr, error) {
-	if err := p.enter(); err != nil {
+	if err := p.enter(what); err != nil {
 		return 0, err
 	}
 	v := h.Load()
 	if v == 0 {
 		p.exit()
-		return 0, fmt.Errorf("use of %v: the %s is closed", p.dev, what)
+		return 0, fmt.Errorf("%s of %v: %w", what, p.dev, gpu.ErrClosed)
 	}
 	return v, nil
 }
@@ -62,7 +62,7 @@ func (p *primary) close(h *handle, s symbol, what string) error {
 	if v == 0 {
 		return nil
 	}
-	if err := p.enter(); err != nil {
+	if err := p.enter(what); err != nil {
 		p.dev.mu.RLock()
 		defer p.dev.mu.RUnlock()
 		if p.dev.now.Load() != p {
@@ -124,7 +124,7 @@ func (s *stream) CopyIn(dst gpu.Ptr, src unsafe.Pointer, n int64) error {
 	}
 	defer s.p.exit()
 	d := s.p.dev
-	if st := invoke(d.api.copyIn, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
+	if st := quick(d.api.copyIn, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
 		return s.p.fail(st, d.api.copyIn, fmt.Sprintf("%s from host %p to %#x on %v", size(n), src, uintptr(dst), d))
 	}
 	d.in.Add(n)
@@ -141,7 +141,7 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src gpu.Ptr, n int64) error {
 	}
 	defer s.p.exit()
 	d := s.p.dev
-	if st := invoke(d.api.copyOut, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
+	if st := quick(d.api.copyOut, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
 		return s.p.fail(st, d.api.copyOut, fmt.Sprintf("%s from %#x on %v to host %p", size(n), uintptr(src), d, dst))
 	}
 	d.out.Add(n)
@@ -158,7 +158,7 @@ func (s *stream) Copy(dst, src gpu.Ptr, n int64) error {
 	}
 	defer s.p.exit()
 	d := s.p.dev
-	if st := invoke(d.api.copyWithin, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
+	if st := quick(d.api.copyWithin, uintptr(dst), uintptr(src), uintptr(n), h); st != 0 {
 		return s.p.fail(st, d.api.copyWithin, fmt.Sprintf("%s from %#x to %#x on %v", size(n), uintptr(src), uintptr(dst), d))
 	}
 	d.within.Add(n)
@@ -175,7 +175,7 @@ func (s *stream) Fill(dst gpu.Ptr, v byte, n int64) error {
 	}
 	defer s.p.exit()
 	d := s.p.dev
-	if st := invoke(d.api.fill, uintptr(dst), uintptr(v), uintptr(n), h); st != 0 {
+	if st := quick(d.api.fill, uintptr(dst), uintptr(v), uintptr(n), h); st != 0 {
 		return s.p.fail(st, d.api.fill, fmt.Sprintf("%s of %#x at %#x on %v", size(n), v, uintptr(dst), d))
 	}
 	return nil
@@ -204,19 +204,19 @@ func (s *stream) Launch(f gpu.Function, l gpu.Launch, args *gpu.Args) error {
 	}
 	defer s.p.exit()
 	if k.m.p != s.p {
-		return fmt.Errorf("launch %s on %v: %w", k.name, s.p.dev, k.m.p.strange(s.p.dev))
+		return fmt.Errorf("launch %s on %v: %w", k.name, s.p.dev, k.m.p.strange(s.p.dev, "a kernel"))
 	}
 	if k.m.Load() == 0 {
-		return fmt.Errorf("launch %s on %v: its module is closed", k.name, s.p.dev)
+		return fmt.Errorf("launch %s on %v: its module: %w", k.name, s.p.dev, gpu.ErrClosed)
 	}
 	g, b := l.Grid, l.Block
 	for i := range 3 {
 		g[i], b[i] = max(g[i], 1), max(b[i], 1)
 	}
-	st := invoke(s.p.dev.api.launch, k.f,
-		uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
-		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]),
-		uintptr(l.Shared), h, uintptr(params), 0)
+	call := frames.Get().(*frame)
+	*call = frame{k.f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]), uintptr(b[0]), uintptr(b[1]), uintptr(b[2]),
+		uintptr(l.Shared), h, uintptr(params), 0}
+	st := call.all(s.p.dev.api.launch)
 	runtime.KeepAlive(args)
 	if st != 0 {
 		return s.p.fail(st, s.p.dev.api.launch, fmt.Sprintf("%s, grid %v, block %v, %d bytes of shared memory, on %v", k.name, g, b, l.Shared, s.p.dev))
@@ -226,11 +226,11 @@ func (s *stream) Launch(f gpu.Function, l gpu.Launch, args *gpu.Args) error {
 }
 
 // strange is the error of using what belongs to p in the present context of on.
-func (p *primary) strange(on *device) error {
+func (p *primary) strange(on *device, what string) error {
 	if p.dev == on {
-		return p.stale()
+		return p.stale(what)
 	}
-	return fmt.Errorf("it belongs to %v", p.dev)
+	return fmt.Errorf("%s of %v is not its own", what, p.dev)
 }
 
 func (s *stream) Record(e gpu.Event) error {
@@ -254,17 +254,17 @@ func (s *stream) withEvent(e gpu.Event, call symbol, record bool) error {
 	}
 	defer s.p.exit()
 	if ev.p != s.p {
-		return fmt.Errorf("%s on %v: the event: %w", call.name, s.p.dev, ev.p.strange(s.p.dev))
+		return fmt.Errorf("%s on %v: %w", call.name, s.p.dev, ev.p.strange(s.p.dev, "an event"))
 	}
 	v := ev.Load()
 	if v == 0 {
-		return fmt.Errorf("%s on %v: the event is closed", call.name, s.p.dev)
+		return fmt.Errorf("%s on %v: the event: %w", call.name, s.p.dev, gpu.ErrClosed)
 	}
 	var st status
 	if record {
-		st = invoke(call, v, h)
+		st = quick(call, v, h, 0, 0)
 	} else {
-		st = invoke(call, h, v, 0)
+		st = quick(call, h, v, 0, 0)
 	}
 	if st != 0 {
 		return s.p.fail(st, call, "an event on "+s.p.dev.String())
@@ -278,7 +278,7 @@ func (s *stream) Sync() error {
 		return err
 	}
 	defer s.p.exit()
-	if st := invoke(s.p.dev.api.streamSync, h); st != 0 {
+	if st := quick(s.p.dev.api.streamSync, h, 0, 0, 0); st != 0 {
 		return s.p.fail(st, s.p.dev.api.streamSync, "a stream of "+s.p.dev.String())
 	}
 	return nil
