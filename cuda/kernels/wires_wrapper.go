@@ -7,19 +7,33 @@ import "github.com/snarkline/snarkline/gpu"
 // WiresKernels are the kernels of wires.cu, loaded on a device. They are valid until the
 // device is reset or the set closed.
 type WiresKernels struct {
-	wiresClearKernel gpu.Function
+	wiresClassifyKernel gpu.Function
+	wiresSplitKernel    gpu.Function
+	wiresZerosKernel    gpu.Function
 }
 
 // WiresKernels loads the family, unless it is loaded.
 func (s *Set) WiresKernels() (*WiresKernels, error) {
 	return loaded(s, "wires", func(f *finder) *WiresKernels {
 		return &WiresKernels{
-			wiresClearKernel: f.find("wires_clear"),
+			wiresClassifyKernel: f.find("wires_classify"),
+			wiresSplitKernel:    f.find("wires_split"),
+			wiresZerosKernel:    f.find("wires_zeros"),
 		}
 	})
 }
 
-// WiresClear queues wires_clear.
-func (k *WiresKernels) WiresClear(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, counts gpu.Ptr) error {
-	return stream.Launch(k.wiresClearKernel, shape, args.Reset().Ptr(counts))
+// WiresClassify queues wires_classify.
+func (k *WiresKernels) WiresClassify(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, scalars gpu.Ptr, n uint32, classes gpu.Ptr, counts gpu.Ptr) error {
+	return stream.Launch(k.wiresClassifyKernel, shape, args.Reset().Ptr(scalars).U32(n).Ptr(classes).Ptr(counts))
+}
+
+// WiresSplit queues wires_split.
+func (k *WiresKernels) WiresSplit(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, classes gpu.Ptr, wires gpu.Ptr, first uint32, n uint32, ones gpu.Ptr, countOnes gpu.Ptr, others gpu.Ptr, countOthers gpu.Ptr) error {
+	return stream.Launch(k.wiresSplitKernel, shape, args.Reset().Ptr(classes).Ptr(wires).U32(first).U32(n).Ptr(ones).Ptr(countOnes).Ptr(others).Ptr(countOthers))
+}
+
+// WiresZeros queues wires_zeros.
+func (k *WiresKernels) WiresZeros(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, counts gpu.Ptr) error {
+	return stream.Launch(k.wiresZerosKernel, shape, args.Reset().Ptr(counts))
 }
