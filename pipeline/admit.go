@@ -13,7 +13,7 @@ import (
 func (r *run) admit(s *station, it *item, job any) error {
 	since := r.now()
 	if plan := it.part.plan; plan != nil {
-		sh, err := plan.shapeOf(job, it.key)
+		sh, err := plan.shapeOf(job, it)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,8 @@ func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, 
 	if r.g.shared != nil {
 		patience = 0
 	}
-	if !r.collects && patience == 0 {
+	queued := it.story != nil && len(it.story.past) > 0 && len(it.part.orderers) > 0 && r.g.shared == nil
+	if !r.collects && patience == 0 && !queued {
 		return r.budget.Reserve(r.ctx, need)
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
@@ -84,6 +85,7 @@ func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, 
 		tick := time.NewTicker(keptCheck)
 		defer tick.Stop()
 		st := stall{since: time.Now()}
+		var turn turns
 		for {
 			select {
 			case <-ended:
@@ -92,6 +94,9 @@ func (k *keeper) wait(r *run, it *item, need alloc.Amount) (*alloc.Reservation, 
 				err := k.inVain(r, it, need)
 				if err == nil && patience > 0 {
 					err = st.look(r, it, need, patience)
+				}
+				if err == nil && queued {
+					err = turn.look(r, it, need)
 				}
 				if err != nil {
 					cancel(err)
@@ -148,6 +153,63 @@ func (st *stall) look(r *run, it *item, need alloc.Amount, patience time.Duratio
 		return &AdmitError{Key: it.key, Need: need, Limit: b.Limit, Held: b.Charged, Waited: waited}
 	}
 	return nil
+}
+
+// turns is for how many looks nothing has moved but values that wait for their
+// turn behind an item that is made again, which waits for what they hold. An
+// item that comes for the first time was reserved for before those behind it.
+type turns struct {
+	looks int
+	moved int64
+}
+
+// turnLooks is how many looks in a row show that nothing moves any more.
+const turnLooks = 3
+
+func (t *turns) look(r *run, it *item, need alloc.Amount) error {
+	moved, still := r.still()
+	if !still || moved != t.moved || it.part.early() == 0 {
+		t.looks, t.moved = 0, moved
+		return nil
+	}
+	if t.looks++; t.looks < turnLooks {
+		return nil
+	}
+	b := r.budget.Stats()
+	return &AdmitError{Key: it.key, Need: need, Limit: b.Limit, Held: b.Charged, Turn: true}
+}
+
+// early is how many values wait for their turn.
+func (c *component) early() (n int) {
+	for _, s := range c.orderers {
+		s.o.mu.Lock()
+		n += len(s.o.early)
+		s.o.mu.Unlock()
+	}
+	return n
+}
+
+// still reports whether no stage works and none has anything to work on, and a
+// count that is another one if anything has moved meanwhile.
+func (r *run) still() (moved int64, still bool) {
+	still = true
+	for _, s := range r.stations {
+		moved += s.items.Load() + s.failed.Load() + s.restarts.Load()
+		if s.running.Load() > 0 {
+			still = false
+		}
+		if s.q != nil {
+			s.q.mu.Lock()
+			still = still && s.q.n == 0
+			s.q.mu.Unlock()
+		}
+		if s.o != nil {
+			s.o.mu.Lock()
+			still = still && !s.o.sending
+			s.o.mu.Unlock()
+		}
+	}
+	return moved, still
 }
 
 // keep counts the buffers of a value that Collect has got.

@@ -150,3 +150,19 @@ func Drop(ctx context.Context, ref alloc.Ref) bool {
 	c := callOf(ctx)
 	return c != nil && c.drop(ref)
 }
+
+// EndParts is for a stage whose input is read for longer than it runs, by a copy
+// that goes on in the background, say. Such a stage and the last that the copy
+// can outlive both name the parts in their Ends. What EndParts gives is called
+// when the stage and those behind it read the named parts no more: by any
+// goroutine, at any time, also after the item has left. The reservation then
+// shrinks as if the stages behind had not named them, when the stage has
+// returned at the earliest.
+func EndParts(ctx context.Context) func(parts ...string) {
+	c := callOf(ctx)
+	if c == nil {
+		return func(...string) {}
+	}
+	st, it := c.st, c.item
+	return func(parts ...string) { it.endParts(st, parts) }
+}

@@ -58,4 +58,9 @@
 // fails: its buffers are freed in every queue and join, its context is
 // cancelled, [OnFail] hears of it, and the others go on. When Run returns, no
 // goroutine of the graph is left and every buffer the engine owned is freed.
+//
+// An error may also say that the item has to be made again from its source's
+// value, since what was made of it is lost or cannot be trusted. Where the source
+// allows that ([Restart]) the item is taken back and admitted anew before anybody
+// has seen it fail: it is answered once, and keeps its place in the order.
 package pipeline

@@ -84,6 +84,9 @@ func (n *node) lines() []string {
 	if n.retries > 0 {
 		more = append(more, fmt.Sprintf("retry %d", n.retries))
 	}
+	if n.restarts > 0 {
+		more = append(more, fmt.Sprintf("restart %d", n.restarts))
+	}
 	if more != nil {
 		out = append(out, strings.Join(more, ", "))
 	}

@@ -96,10 +96,17 @@ type AdmitError struct {
 	// Waited is for how long a sink has held on to Held without giving any of it
 	// back. It is 0 where the item can never enter: Held is then Collect's.
 	Waited time.Duration
+	// Turn says that the item was to be made again, and that Held is kept by
+	// values that wait in an ordered stage for it to come first.
+	Turn bool
 }
 
 // Error says what the item needs and what the budget is.
 func (e *AdmitError) Error() string {
+	if e.Turn {
+		return fmt.Sprintf("item %v needs %v to be made again, which does not fit in the budget of %v: values that wait for it in an ordered stage keep %v",
+			e.Key, e.Need, e.Limit, e.Held)
+	}
 	if e.Waited > 0 {
 		return fmt.Sprintf("item %v needs %v, which does not fit in the budget of %v: buffers that a sink has retained keep %v, and none was given back for %v (see Patience)",
 			e.Key, e.Need, e.Limit, e.Held, e.Waited.Round(time.Millisecond))

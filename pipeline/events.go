@@ -17,9 +17,10 @@ const (
 	WaitedOut                  // a value of Stage waited for room for Wait
 	Dropped                    // Stage ended its lease on a buffer early; Bytes
 	Failed                     // the item has failed in Stage with Err
+	Restarted                  // the item is made again from its source's value because of Err in Stage; Attempt: 1 for the first repetition. It is Admitted anew; Left comes once
 )
 
-var eventNames = [...]string{"admitted", "left", "queued", "begin", "end", "retried", "waited-in", "waited-out", "dropped", "failed"}
+var eventNames = [...]string{"admitted", "left", "queued", "begin", "end", "retried", "waited-in", "waited-out", "dropped", "failed", "restarted"}
 
 // String is the kind in lower case: "waited-in".
 func (k EventKind) String() string {

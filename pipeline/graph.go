@@ -91,14 +91,16 @@ type node struct {
 	workers, capacity int
 	ordered           bool
 	retries           int
+	restarts          int // of a source's items
 	backoff           time.Duration
 	odd               []string // options that make no sense here
 
 	call    func(ctx context.Context, in any) (any, error) // stages, function sinks
 	uses    func(in any) []alloc.Ref
 	needs   func(job any) Need
-	open    func(*feeder) error // sources
-	inlet   inlet               // go-streams sinks
+	needsIn func(ctx context.Context, job any) Need // in place of needs
+	open    func(*feeder) error                     // sources
+	inlet   inlet                                   // go-streams sinks
 	collect *collector
 
 	use    string // name in the registry, if it came from one
@@ -199,12 +201,17 @@ func (g *Graph) check() error {
 		}
 	}
 	errs = append(errs, g.settings.unused(g.names)...)
-	if g.budgeted() {
-		for _, n := range g.nodes {
-			if n.kind != kindJoin {
-				continue
+	for _, n := range g.nodes {
+		if n.kind != kindJoin {
+			continue
+		}
+		if s := g.sourcesOf(n); len(s) > 1 {
+			for _, source := range s {
+				if source.restarts > 0 {
+					errs = append(errs, fmt.Errorf("join %s has inputs from %d sources (%s), and the items of %s can be restarted: they must descend from one", n.name, len(s), nodeNames(s), source.name))
+				}
 			}
-			if s := g.sourcesOf(n); len(s) > 1 {
+			if g.budgeted() {
 				errs = append(errs, fmt.Errorf("join %s has inputs from %d sources (%s): with a budget an item enters as a whole, so they must descend from one", n.name, len(s), nodeNames(s)))
 			}
 		}

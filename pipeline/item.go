@@ -24,8 +24,14 @@ type item struct {
 	seen     uint64 // sources that have yielded the key; under the component's mu
 	admitted atomic.Bool
 
+	story  *story // of an item that can be restarted; nil otherwise
+	fate   atomic.Int32
+	heir   *item // the next attempt, of an item that is made again
+	values values
+
 	mu    sync.Mutex
 	done  uint64 // stages that have finished, by their bits
+	early []earlyEnd
 	shape *shape // what it needs; nil without admission
 	res   *alloc.Reservation
 }
@@ -80,6 +86,32 @@ func (it *item) finish(n *station) {
 		return
 	}
 	it.done |= n.bit
+	for _, e := range it.early {
+		if e.bit == n.bit {
+			it.shape = it.shape.without(e.bit, e.names)
+		}
+	}
+	it.res.Shrink(it.shape.after(it.done))
+}
+
+// earlyEnd is what a stage says of parts before it has finished.
+type earlyEnd struct {
+	bit   uint64
+	names []string
+}
+
+// endParts ends parts earlier than stated, once the stage has finished.
+func (it *item) endParts(n *station, names []string) {
+	if it.res == nil || n.bit == 0 {
+		return
+	}
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if it.done&n.bit == 0 {
+		it.early = append(it.early, earlyEnd{n.bit, names})
+		return
+	}
+	it.shape = it.shape.without(n.bit, names)
 	it.res.Shrink(it.shape.after(it.done))
 }
 

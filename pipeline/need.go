@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/snarkline/snarkline/alloc"
@@ -25,6 +26,7 @@ type Need struct {
 // a join in place of the join). A part that is passed on through a stage that
 // does not make it therefore has to be named in Ends by its true last readers.
 // What a go-streams sink or Collect is given lives until the item has left.
+// EndParts ends a part earlier than was stated.
 type Part struct {
 	Name  string
 	Bytes alloc.Amount
@@ -62,9 +64,11 @@ type shape struct {
 	best    []alloc.Amount // by ideal: the peak from there on
 	parts   []livePart
 	scratch []alloc.Amount
+	fewer   map[string]*shape // by what has ended early; under the plan's mu
 }
 
 type livePart struct {
+	name  string
 	maker int
 	ends  uint64
 	bytes alloc.Amount
@@ -149,17 +153,21 @@ func (p *plan) enumerate() {
 }
 
 // shapeOf is what the item of a source's value needs.
-func (p *plan) shapeOf(job any, key Key) (*shape, error) {
+func (p *plan) shapeOf(job any, it *item) (*shape, error) {
 	needs := make([]Need, len(p.stages))
 	for i, s := range p.stages {
-		if s.node.needs == nil {
+		ask := s.node.needs
+		if s.node.needsIn != nil {
+			ask = func(job any) Need { return s.node.needsIn(&call{st: s, item: it}, job) }
+		}
+		if ask == nil {
 			continue
 		}
-		if err := guard(func() { needs[i] = s.node.needs(job) }); err != nil {
-			return nil, &StageError{Stage: s.node.name, Key: key, Err: fmt.Errorf("state needs: %w", err)}
+		if err := guard(func() { needs[i] = ask(job) }); err != nil {
+			return nil, &StageError{Stage: s.node.name, Key: it.key, Err: fmt.Errorf("state needs: %w", err)}
 		}
 		if err := needs[i].check(); err != nil {
-			return nil, &StageError{Stage: s.node.name, Key: key, Err: fmt.Errorf("state needs: %w", err)}
+			return nil, &StageError{Stage: s.node.name, Key: it.key, Err: fmt.Errorf("state needs: %w", err)}
 		}
 	}
 	p.mu.Lock()
@@ -233,7 +241,7 @@ func (p *plan) evaluate(needs []Need) *shape {
 	}
 	for i := range needs {
 		for _, part := range needs[i].Makes {
-			l := livePart{maker: i, bytes: part.Bytes}
+			l := livePart{name: part.Name, maker: i, bytes: part.Bytes}
 			if len(p.stages) <= 64 {
 				// Only what runs behind the maker can end the part.
 				if l.ends = enders[part.Name] & p.later[i]; l.ends == 0 {
@@ -243,9 +251,15 @@ func (p *plan) evaluate(needs []Need) *shape {
 			s.parts = append(s.parts, l)
 		}
 	}
-	if p.coarse {
-		return s
+	if !p.coarse {
+		s.weigh()
 	}
+	return s
+}
+
+// weigh finds the peak from each ideal on.
+func (s *shape) weigh() {
+	p := s.plan
 	s.best = make([]alloc.Amount, len(p.ideals))
 	for i := len(p.ideals) - 1; i >= 0; i-- {
 		done, ready := p.ideals[i], p.ready[i]
@@ -263,7 +277,32 @@ func (p *plan) evaluate(needs []Need) *shape {
 		}
 		s.best[i] = cost
 	}
-	return s
+}
+
+// without is s when no stage behind the one of bit reads the named parts.
+func (s *shape) without(bit uint64, names []string) *shape {
+	p := s.plan
+	if p.coarse || bit == 0 {
+		return s
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := fmt.Sprint(bit, names)
+	if known := s.fewer[key]; known != nil {
+		return known
+	}
+	out := &shape{plan: p, scratch: s.scratch, parts: slices.Clone(s.parts)}
+	for i := range out.parts {
+		if slices.Contains(names, out.parts[i].name) {
+			out.parts[i].ends &^= p.later[bits.TrailingZeros64(bit)]
+		}
+	}
+	out.weigh()
+	if s.fewer == nil {
+		s.fewer = make(map[string]*shape)
+	}
+	s.fewer[key] = out
+	return out
 }
 
 // after is the most that the item can still need at one moment when the stages

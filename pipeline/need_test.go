@@ -45,7 +45,7 @@ func TestPlanGroth16(t *testing.T) {
 	p := Via(Join3(h, sums, b2), WithNeeds(NewStage("assemble", func(context.Context, Tuple3[int, int, int]) (int, error) { return 0, nil }), func(any) Need { return Need{} }))
 	ToFunc(p, func(context.Context, Key, int) error { return nil })
 	pl, at := planOf(t, g)
-	s, err := pl.shapeOf(0, Key{})
+	s, err := pl.shapeOf(0, &item{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestPlanAgainstWalks(t *testing.T) {
 			}
 		}
 		pl, _ := planOf(t, g)
-		s, err := pl.shapeOf(0, Key{})
+		s, err := pl.shapeOf(0, &item{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := pl.shapeOf(1, Key{})
+		again, err := pl.shapeOf(1, &item{})
 		if err != nil || again != s {
 			t.Fatal("equal needs are evaluated twice")
 		}

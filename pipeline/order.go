@@ -80,6 +80,19 @@ func (o *orderer) skip(seq uint64) (out []message) {
 	return out
 }
 
+// recall takes out the value of an item that is made again: it keeps its turn.
+func (o *orderer) recall(it *item) (out []message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m, ok := o.early[it.seq]; ok && m.item == it {
+		delete(o.early, it.seq)
+		o.st.pending.sub(&m.hold)
+		out = append(out, m)
+		o.room.Broadcast()
+	}
+	return out
+}
+
 // close says that nothing more comes.
 func (o *orderer) close() {
 	o.mu.Lock()
@@ -126,6 +139,13 @@ func (o *orderer) take() (m message, ok bool) {
 			m = o.early[o.next]
 			delete(o.early, o.next)
 			o.st.pending.sub(&m.hold)
+			if !m.item.deliver() {
+				o.room.Broadcast()
+				o.mu.Unlock()
+				o.st.run.drop(o.st, m)
+				o.mu.Lock()
+				continue
+			}
 			o.next++
 			o.advance()
 			o.sending = true

@@ -31,7 +31,10 @@ func (k Key) String() string {
 //
 //	Uses(in In) []alloc.Ref // the buffers of the input that it reads
 //	Needs(job any) Need     // what an item makes it allocate; see Need
+//	NeedsIn(ctx context.Context, job any) Need // the same, in place of Needs
 //
+// The context of NeedsIn carries the item's key, its past attempts and its values
+// (KeyOf, PastOf, ItemValue). It is called each time before the item enters.
 // Uses is called when the input is queued; the stage gets references to these
 // buffers alone, so that an item that waits here keeps no others alive.
 type Stage[In, Out any] interface {
@@ -45,6 +48,9 @@ type Holder interface{ Buffers() []alloc.Ref }
 
 type user[In any] interface{ Uses(in In) []alloc.Ref }
 type needer interface{ Needs(job any) Need }
+type neederIn interface {
+	NeedsIn(ctx context.Context, job any) Need
+}
 
 // NewStage makes a stage of a function.
 func NewStage[In, Out any](name string, fn func(context.Context, In) (Out, error)) Stage[In, Out] {
@@ -74,6 +80,24 @@ type needStage[In, Out any] struct {
 
 func (s needStage[In, Out]) Needs(job any) Need { return s.needs(job) }
 func (s needStage[In, Out]) Unwrap() any        { return s.Stage }
+
+// needsOf is what states the needs of s or of one that it wraps: the outermost
+// that does, and there NeedsIn before Needs.
+func needsOf(s any) (needs func(any) Need, in func(context.Context, any) Need) {
+	for s != nil {
+		switch d := s.(type) {
+		case neederIn:
+			return nil, d.NeedsIn
+		case needer:
+			return d.Needs, nil
+		case interface{ Unwrap() any }:
+			s = d.Unwrap()
+		default:
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
 
 // WithUses is the stage s with a statement of which buffers it reads, in place
 // of its own if it has one.
@@ -157,9 +181,7 @@ func stageNode[In, Out any](s Stage[In, Out]) *node {
 	if u, ok := facet[user[In]](s); ok {
 		n.uses = func(in any) []alloc.Ref { return u.Uses(as[In](in)) }
 	}
-	if d, ok := facet[needer](s); ok {
-		n.needs = d.Needs
-	}
+	n.needs, n.needsIn = needsOf(s)
 	return n
 }
 

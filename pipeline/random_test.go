@@ -34,6 +34,12 @@ type flaky struct{ error }
 
 func (flaky) Temporary() bool { return true }
 
+// scrap says that the item must be made again from its source's value.
+type scrap struct{ error }
+
+func (scrap) Temporary() bool { return true }
+func (scrap) FromStart() bool { return true }
+
 // world is what the stages of a random graph share with the test.
 type world struct {
 	base  [2]int64 // live bytes before, on the host and on the device
@@ -43,6 +49,7 @@ type world struct {
 	seen  []map[Key]int // by sink
 	fails map[Key]int
 	bad   []string
+	kept  atomic.Int64 // values of items that have not ended
 }
 
 func (w *world) wrong(format string, args ...any) {
@@ -87,6 +94,7 @@ type plot struct {
 	failPct  int
 	panicPct int
 	tempPct  int
+	scrapPct int
 	early    int // 0: nothing, 1: Done, 2: Drop of the first
 	mu       sync.Mutex
 	tries    map[Key]int
@@ -131,6 +139,13 @@ func (p *plot) run(ctx context.Context, in []*alloc.Buffer[byte]) (*block, error
 		}
 	}
 	check()
+	if tries, ok := ItemValue(ctx, p.w, func(before any) (any, func()) {
+		p.w.kept.Add(1)
+		n, _ := before.(int)
+		return n + 1, func() { p.w.kept.Add(-1) }
+	}).(int); !ok || tries > len(PastOf(ctx))+1 {
+		p.w.wrong("stage %s, %v: the item's value is %v after %d attempts", p.name, k, tries, len(PastOf(ctx)))
+	}
 	sc := alloc.ScopeOf(ctx)
 	tmp, err := alloc.Make[byte](sc, p.scratch, alloc.Scratch, alloc.Dirty)
 	if err != nil {
@@ -197,6 +212,9 @@ func (p *plot) run(ctx context.Context, in []*alloc.Buffer[byte]) (*block, error
 		check()
 		undo()
 		return nil, flaky{errors.New("dice, again")}
+	case x < p.failPct+p.panicPct+p.tempPct+p.scrapPct:
+		undo()
+		return nil, fmt.Errorf("wrapped: %w", scrap{errors.New("dice, from the start")})
 	}
 	check()
 	switch p.early {
@@ -280,7 +298,7 @@ func (h *holding) AwaitCompletion() { <-h.done }
 
 // drawGraph makes a random graph of nStages stages.
 func drawGraph(t *rapid.T, w *world, g *Graph, items int, faults bool) (sinks int, streams bool) {
-	src := FromSlice(g, count0(items), intKey)
+	src := FromSlice(g, count0(items), intKey, Restart(rapid.IntRange(0, 3).Draw(t, "restarts")))
 	pct := func(label string, most int) int {
 		if !faults {
 			return 0
@@ -296,6 +314,7 @@ func drawGraph(t *rapid.T, w *world, g *Graph, items int, faults bool) (sinks in
 		p.dev = rapid.SampledFrom([]int{0, 0, 1000}).Draw(t, "device")
 		p.uses = uint(rapid.SampledFrom([]int{0, 0, 1, 2, 5, 255}).Draw(t, "uses"))
 		p.failPct, p.panicPct, p.tempPct = pct("fail", 4), pct("panic", 2), pct("temp", 10)
+		p.scrapPct = pct("scrap", 15)
 		p.early = rapid.IntRange(0, 2).Draw(t, "early")
 		return p
 	}
@@ -458,6 +477,9 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		if err := goleak.Find(ignore); err != nil {
 			t.Fatal(err)
+		}
+		if n := w.kept.Load(); n != 0 {
+			t.Errorf("%d values of items have not ended", n)
 		}
 		for _, b := range w.bad {
 			t.Error(b)

@@ -20,6 +20,8 @@ type Report struct {
 	Items   int64 `json:"items"`
 	Failed  int64 `json:"failed"`
 	Stopped int64 `json:"stopped"`
+	// Restarted is how often an item was made again from its source's value.
+	Restarted int64 `json:"restarted,omitempty"`
 
 	InFlight     int64 `json:"in_flight"`
 	PeakInFlight int64 `json:"peak_in_flight"`
@@ -34,6 +36,7 @@ type Report struct {
 
 	Stages   []StageReport `json:"stages"`
 	Failures []Failure     `json:"failures,omitempty"` // the first 100
+	Restarts []Failure     `json:"restarts,omitempty"` // why items were made again; the first 100
 }
 
 // BudgetReport tells how a budget was used.
@@ -71,6 +74,8 @@ type StageReport struct {
 	Failed  int64 `json:"failed"`
 	Retries int64 `json:"retries"`
 	Running int64 `json:"running"`
+	// Restarts is how often an item was made again because of an error of this stage.
+	Restarts int64 `json:"restarts,omitempty"`
 
 	Busy    time.Duration `json:"busy_ns"`     // of all workers together
 	WaitIn  time.Duration `json:"wait_in_ns"`  // workers without anything to do
@@ -102,7 +107,8 @@ func (r *run) report() *Report {
 	rep := &Report{
 		Graph: r.g.name, Wall: r.now(),
 		Items: r.answered.Load(), Failed: r.failed.Load(), Stopped: r.cut.Load(),
-		InFlight: r.inFlight.Load(), PeakInFlight: r.inFlightPeak.Load(),
+		Restarted: r.restarted.Load(),
+		InFlight:  r.inFlight.Load(), PeakInFlight: r.inFlightPeak.Load(),
 	}
 	if r.ended.Load() {
 		rep.Wall = time.Duration(r.wall.Load())
@@ -120,6 +126,7 @@ func (r *run) report() *Report {
 	}
 	r.failMu.Lock()
 	rep.Failures = append(rep.Failures, r.failures...)
+	rep.Restarts = append(rep.Restarts, r.restarts...)
 	r.failMu.Unlock()
 	return rep
 }
@@ -128,7 +135,8 @@ func (s *station) report(t *alloc.Tracker) StageReport {
 	sr := StageReport{
 		Name: s.node.name, Kind: s.node.kind.String(),
 		Items: s.items.Load(), Failed: s.failed.Load(), Retries: s.retries.Load(), Running: s.running.Load(),
-		Busy: time.Duration(s.busy.Load()), WaitIn: time.Duration(s.waitIn.Load()), WaitOut: time.Duration(s.waitOut.Load()),
+		Restarts: s.restarts.Load(),
+		Busy:     time.Duration(s.busy.Load()), WaitIn: time.Duration(s.waitIn.Load()), WaitOut: time.Duration(s.waitOut.Load()),
 		Held: s.held.level(), Queued: s.queued.level(), Pending: s.pending.level(),
 		Made: Level{t.StageLive(s.owner), t.StagePeak(s.owner)},
 	}

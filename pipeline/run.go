@@ -34,9 +34,11 @@ type run struct {
 
 	failMu   sync.Mutex // one call of OnFail at a time
 	failures []Failure
+	restarts []Failure
 
 	inFlight, inFlightPeak atomic.Int64
 	answered, failed, cut  atomic.Int64
+	restarted              atomic.Int64
 	waits, waitTime        atomic.Int64
 	kept                   keeper
 }
@@ -125,6 +127,9 @@ func (r *run) build() {
 	for _, n := range r.g.nodes {
 		s := &station{node: n, run: r, owner: alloc.StageOf(n.name)}
 		s.scope = alloc.NewScope(s.owner, alloc.Host, nil)
+		if n.kind == kindSource {
+			s.alive.Store(1)
+		}
 		switch {
 		case n.kind == kindJoin:
 			s.j = newJoiner(len(n.preds), &s.pending)
@@ -256,8 +261,12 @@ func (r *run) stopIfDone() {
 // fail fails an item, or everything, by the policy. The caller keeps what it
 // holds of the item and drops it itself. It reports whether that was news.
 func (r *run) fail(s *station, it *item, err error) bool {
+	err = it.told(err)
 	if r.parent.Err() != nil {
 		r.stop(err)
+		return false
+	}
+	if it.fate.Load() == retracted {
 		return false
 	}
 	if r.g.policy == StopAll {
@@ -356,6 +365,10 @@ func (r *run) leave(it *item, n int) {
 		return
 	}
 	c := it.part
+	heir := it.heir
+	if r.stopped.Load() {
+		heir = nil
+	}
 	if c.items != nil {
 		c.mu.Lock()
 		if it.live.Load() != 0 || c.items[it.key] != it {
@@ -363,16 +376,26 @@ func (r *run) leave(it *item, n int) {
 			c.mu.Unlock()
 			return
 		}
-		if it.failed.Load() && it.seen != c.all {
+		switch {
+		case heir != nil:
+			c.items[it.key] = heir
+		case it.failed.Load() && it.seen != c.all:
 			// A source may still yield the key; it must not start afresh.
 			it.live.Store(-1 << 30)
-		} else {
+		default:
 			delete(c.items, it.key)
 		}
 		c.mu.Unlock()
 	}
 	if it.res != nil {
 		it.res.Close()
+	}
+	if err := it.values.end(); err != nil {
+		r.stop(fmt.Errorf("end the values of item %v: %w", it.key, err))
+	}
+	if heir != nil {
+		r.pass(it, heir)
+		return
 	}
 	if len(c.sources) > 1 {
 		// It need not have come by every ordered stage.
@@ -383,7 +406,7 @@ func (r *run) leave(it *item, n int) {
 	if in := it.inner.Load(); in != nil {
 		in.cancel()
 	}
-	failed := it.failed.Load()
+	failed := it.failed.Load() && it.heir == nil
 	switch {
 	case failed || it.noted.Load():
 	case !it.cut.Load():
@@ -402,6 +425,26 @@ func (r *run) leave(it *item, n int) {
 		}
 		r.tell(e)
 	}
+	if it.story != nil {
+		r.release(it.story.source, it, &it.story.hold)
+		it.story.source.endOne()
+	}
+}
+
+// pass makes the next attempt at an item that has left.
+func (r *run) pass(it, heir *item) {
+	if in := it.inner.Load(); in != nil {
+		in.cancel()
+	}
+	if it.admitted.Load() {
+		r.inFlight.Add(-1)
+	}
+	it.values.mu.Lock()
+	heir.values.before = it.values.now
+	it.values.mu.Unlock()
+	// Workers wait behind the source, so nobody is done waiting for the group.
+	r.wg.Add(1)
+	go r.reenter(heir)
 }
 
 // probe is a context that remembers what it is asked for.

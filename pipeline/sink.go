@@ -99,7 +99,7 @@ func (s *station) gather() {
 		if v != take {
 			return
 		}
-		if m.item.gone() {
+		if m.item.gone() || !m.item.deliver() {
 			r.drop(s, m)
 			continue
 		}

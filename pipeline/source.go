@@ -105,7 +105,7 @@ func (s *station) read() {
 		if !returned {
 			f.run.stop(&StageError{Stage: s.node.name, Err: ErrGoexit})
 		}
-		s.endOuts()
+		s.endOne()
 		s.run.wg.Done()
 	}()
 	var err error
@@ -152,6 +152,11 @@ func (f *feeder) yield(key Key, v any) bool {
 		return true
 	}
 	m := message{it, v, h}
+	if fresh && s.node.restarts > 0 {
+		it.story = &story{source: s, job: v, hold: h}
+		h.retain()
+		s.alive.Add(1)
+	}
 	if err == nil && fresh {
 		err = r.admit(s, it, v)
 	}
@@ -194,11 +199,17 @@ func (c *component) enter(s *station, key Key) (it *item, fresh bool, err error)
 		c.items[key] = it
 		return it, true, nil
 	}
-	if old.failed.Load() {
+	if old.failed.Load() && old.fate.Load() != retracted {
 		if old.seen |= s.turn; old.seen == c.all && old.live.Load() < 0 {
 			delete(c.items, key)
 		}
 		return nil, false, nil
+	}
+	if old.fate.Load() == retracted {
+		// The one in flight is between two attempts. It stays as it is.
+		it.part = &component{run: c.run}
+		it.live.Store(1)
+		return it, false, &JoinError{Join: c.joins[0].node.name, Key: key, Reason: Duplicate, Input: s.node.name}
 	}
 	old.live.Add(1)
 	if old.seen&s.turn != 0 {

@@ -22,7 +22,10 @@ type station struct {
 	j *joiner  // joins
 	o *orderer // ordered stages
 
+	alive atomic.Int64 // sources: the reader, and items that can be restarted
+
 	items, failed, retries atomic.Int64
+	restarts               atomic.Int64
 	busy, waitIn, waitOut  atomic.Int64 // nanoseconds
 	running                atomic.Int64
 	held, queued, pending  meter
@@ -147,6 +150,14 @@ func (s *station) over() {
 		return
 	}
 	s.endOuts()
+}
+
+// endOne says that the reader of a source has ended, or that one of its items
+// that could have been restarted has left.
+func (s *station) endOne() {
+	if s.alive.Add(-1) == 0 {
+		s.endOuts()
+	}
 }
 
 // endOuts tells the consumers that nothing more comes from here.

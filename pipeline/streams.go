@@ -131,12 +131,14 @@ func (s *station) pour() {
 			if v != take {
 				break
 			}
-			if m.item.gone() {
+			if m.item.gone() || !m.item.deliver() {
 				r.drop(s, m)
 				continue
 			}
 			holding = &m
+			s.running.Add(1)
 			s.send(in, &m)
+			s.running.Add(-1)
 			holding = nil
 		}
 		close(in)

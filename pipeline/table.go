@@ -24,6 +24,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Failed > 0 {
 		fmt.Fprintf(&b, ", %s failed", humanize.Comma(r.Failed))
 	}
+	if r.Restarted > 0 {
+		fmt.Fprintf(&b, ", %s made again", humanize.Comma(r.Restarted))
+	}
 	if r.Stopped > 0 {
 		fmt.Fprintf(&b, ", %s stopped", humanize.Comma(r.Stopped))
 	}

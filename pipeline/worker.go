@@ -35,7 +35,7 @@ func (s *station) work() {
 // process runs the stage on one value.
 func (s *station) process(m message) {
 	r, it := s.run, m.item
-	if it.gone() {
+	if it.gone() || s.node.kind == kindSink && !it.deliver() {
 		r.drop(s, m)
 		return
 	}
@@ -56,7 +56,7 @@ func (s *station) process(m message) {
 		c.final = attempt > s.node.retries
 		c.mu.Unlock()
 		s.invoke(c, m.val, &out)
-		if out.err == nil || attempt > s.node.retries || it.gone() || !temporary(out.err) {
+		if out.err == nil || attempt > s.node.retries || it.gone() || !temporary(out.err) || fromStart(out.err) {
 			break
 		}
 		s.retries.Add(1)
@@ -81,7 +81,9 @@ func (s *station) settle(it *item, since time.Duration, out *result) {
 		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Bytes: out.hold.bytes(), Err: out.err})
 	}
 	if out.err != nil {
-		r.fail(s, it, s.wrap(it, out))
+		if err := s.wrap(it, out); !r.again(s, it, err) {
+			r.fail(s, it, err)
+		}
 		it.cut.Store(true)
 		r.leave(it, 1)
 		return
