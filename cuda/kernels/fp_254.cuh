@@ -479,35 +479,6 @@ FP_FN void fp_sub2(u32* d, const u32* a, const u32* b) {
   d[0] = o_d0; d[1] = o_d1; d[2] = o_d2; d[3] = o_d3; d[4] = o_d4; d[5] = o_d5; d[6] = o_d6; d[7] = o_d7;
 #endif
 }
-// fp_sub3: 0 wide multiply-adds, 0 low products, 16 additions, 0 other
-FP_FN void fp_sub3(u32* d, const u32* a, const u32* b) {
-#ifdef SNARKLINE_EMULATOR
-  u32 t0, t1, t2, t3, t4, t5, t6, t7
-  ;
-  u32 o_d[8];
-  u32 cc = 0; (void)cc;
-  I_ADD_CC(t0,a[0],0x8976f7d5) I_ADDC_CC(t1,a[1],0xb461a444) I_ADDC_CC(t2,a[2],0x39555fa7) I_ADDC_CC(t3,a[3],0xc6843fb4) I_ADDC_CC(t4,a[4],0x84840918)
-  I_ADDC_CC(t5,a[5],0x28f0d123) I_ADDC_CC(t6,a[6],0xa394e07d) I_ADDC(t7,a[7],0x912ceb58) I_SUB_CC(o_d[0],t0,b[0]) I_SUBC_CC(o_d[1],t1,b[1])
-  I_SUBC_CC(o_d[2],t2,b[2]) I_SUBC_CC(o_d[3],t3,b[3]) I_SUBC_CC(o_d[4],t4,b[4]) I_SUBC_CC(o_d[5],t5,b[5]) I_SUBC_CC(o_d[6],t6,b[6])
-  I_SUBC(o_d[7],t7,b[7])
-  for (int i = 0; i < 8; i++) d[i] = o_d[i];
-#else
-  u32 o_d0, o_d1, o_d2, o_d3, o_d4, o_d5, o_d6, o_d7
-  ;
-  asm(
-    "{ .reg .u32 t<8>; add.cc.u32 t0,%8,0x8976f7d5; addc.cc.u32 t1,%9,0xb461a444; addc.cc.u32 t2,%10,0x39555fa7; addc.cc.u32 t3,%11,0xc6843fb4; "
-    "addc.cc.u32 t4,%12,0x84840918; addc.cc.u32 t5,%13,0x28f0d123; addc.cc.u32 t6,%14,0xa394e07d; addc.u32 t7,%15,0x912ceb58; sub.cc.u32 %0,t0,%16; "
-    "subc.cc.u32 %1,t1,%17; subc.cc.u32 %2,t2,%18; subc.cc.u32 %3,t3,%19; subc.cc.u32 %4,t4,%20; subc.cc.u32 %5,t5,%21; subc.cc.u32 %6,t6,%22; "
-    "subc.u32 %7,t7,%23; } "
-    :
-    "=&r"(o_d0), "=&r"(o_d1), "=&r"(o_d2), "=&r"(o_d3), "=&r"(o_d4), "=&r"(o_d5), "=&r"(o_d6), "=&r"(o_d7)
-    :
-    "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]), "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]),
-    "r"(b[5]), "r"(b[6]), "r"(b[7])
-  );
-  d[0] = o_d0; d[1] = o_d1; d[2] = o_d2; d[3] = o_d3; d[4] = o_d4; d[5] = o_d5; d[6] = o_d6; d[7] = o_d7;
-#endif
-}
 // fp_neg1: 0 wide multiply-adds, 0 low products, 8 additions, 0 other
 FP_FN void fp_neg1(u32* d, const u32* a) {
 #ifdef SNARKLINE_EMULATOR

@@ -829,39 +829,6 @@ FP_FN void fp_sub2(u32* d, const u32* a, const u32* b) {
   d[11] = o_d11;
 #endif
 }
-// fp_sub4: 0 wide multiply-adds, 0 low products, 24 additions, 0 other
-FP_FN void fp_sub4(u32* d, const u32* a, const u32* b) {
-#ifdef SNARKLINE_EMULATOR
-  u32 t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11
-  ;
-  u32 o_d[12];
-  u32 cc = 0; (void)cc;
-  I_ADD_CC(t0,a[0],0xfffeaaac) I_ADDC_CC(t1,a[1],0xe7fbffff) I_ADDC_CC(t2,a[2],0xc54ffffe) I_ADDC_CC(t3,a[3],0x7aaffffa) I_ADDC_CC(t4,a[4],0xdac3d890)
-  I_ADDC_CC(t5,a[5],0x9cc34a83) I_ADDC_CC(t6,a[6],0xce144afd) I_ADDC_CC(t7,a[7],0x91dd2e13) I_ADDC_CC(t8,a[8],0xd2eb35d) I_ADDC_CC(t9,a[9],0x2c6e9ed9)
-  I_ADDC_CC(t10,a[10],0xe5ff9a69) I_ADDC(t11,a[11],0x680447a8) I_SUB_CC(o_d[0],t0,b[0]) I_SUBC_CC(o_d[1],t1,b[1]) I_SUBC_CC(o_d[2],t2,b[2])
-  I_SUBC_CC(o_d[3],t3,b[3]) I_SUBC_CC(o_d[4],t4,b[4]) I_SUBC_CC(o_d[5],t5,b[5]) I_SUBC_CC(o_d[6],t6,b[6]) I_SUBC_CC(o_d[7],t7,b[7])
-  I_SUBC_CC(o_d[8],t8,b[8]) I_SUBC_CC(o_d[9],t9,b[9]) I_SUBC_CC(o_d[10],t10,b[10]) I_SUBC(o_d[11],t11,b[11])
-  for (int i = 0; i < 12; i++) d[i] = o_d[i];
-#else
-  u32 o_d0, o_d1, o_d2, o_d3, o_d4, o_d5, o_d6, o_d7, o_d8, o_d9, o_d10, o_d11
-  ;
-  asm(
-    "{ .reg .u32 t<12>; add.cc.u32 t0,%12,0xfffeaaac; addc.cc.u32 t1,%13,0xe7fbffff; addc.cc.u32 t2,%14,0xc54ffffe; addc.cc.u32 t3,%15,0x7aaffffa; "
-    "addc.cc.u32 t4,%16,0xdac3d890; addc.cc.u32 t5,%17,0x9cc34a83; addc.cc.u32 t6,%18,0xce144afd; addc.cc.u32 t7,%19,0x91dd2e13; "
-    "addc.cc.u32 t8,%20,0xd2eb35d; addc.cc.u32 t9,%21,0x2c6e9ed9; addc.cc.u32 t10,%22,0xe5ff9a69; addc.u32 t11,%23,0x680447a8; sub.cc.u32 %0,t0,%24; "
-    "subc.cc.u32 %1,t1,%25; subc.cc.u32 %2,t2,%26; subc.cc.u32 %3,t3,%27; subc.cc.u32 %4,t4,%28; subc.cc.u32 %5,t5,%29; subc.cc.u32 %6,t6,%30; "
-    "subc.cc.u32 %7,t7,%31; subc.cc.u32 %8,t8,%32; subc.cc.u32 %9,t9,%33; subc.cc.u32 %10,t10,%34; subc.u32 %11,t11,%35; } "
-    :
-    "=&r"(o_d0), "=&r"(o_d1), "=&r"(o_d2), "=&r"(o_d3), "=&r"(o_d4), "=&r"(o_d5), "=&r"(o_d6), "=&r"(o_d7), "=&r"(o_d8), "=&r"(o_d9), "=&r"(o_d10),
-    "=&r"(o_d11)
-    :
-    "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]), "r"(a[8]), "r"(a[9]), "r"(a[10]), "r"(a[11]), "r"(b[0]),
-    "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]), "r"(b[8]), "r"(b[9]), "r"(b[10]), "r"(b[11])
-  );
-  d[0] = o_d0; d[1] = o_d1; d[2] = o_d2; d[3] = o_d3; d[4] = o_d4; d[5] = o_d5; d[6] = o_d6; d[7] = o_d7; d[8] = o_d8; d[9] = o_d9; d[10] = o_d10;
-  d[11] = o_d11;
-#endif
-}
 // fp_sub5: 0 wide multiply-adds, 0 low products, 24 additions, 0 other
 FP_FN void fp_sub5(u32* d, const u32* a, const u32* b) {
 #ifdef SNARKLINE_EMULATOR

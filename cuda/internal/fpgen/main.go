@@ -61,9 +61,9 @@ func newField(id curve.ID) *field {
 	r := new(big.Int).Lsh(big.NewInt(1), uint(32*f.n))
 	f.most = int(new(big.Int).Div(r, f.p).Int64())
 	if id == curve.BLS12381 {
-		f.subs, f.csubs, f.cross = []int64{2, 4, 5, 6}, []int64{1, 2, 4}, 12
+		f.subs, f.csubs, f.cross = []int64{2, 5, 6}, []int64{1, 2, 4}, 12
 	} else {
-		f.subs, f.csubs, f.cross = []int64{2, 3}, []int64{1, 2}, 8
+		f.subs, f.csubs, f.cross = []int64{2}, []int64{1, 2}, 8
 	}
 	return f
 }
