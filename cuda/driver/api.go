@@ -62,6 +62,7 @@ func (a *api) rest(l *library) error {
 		one(&a.ctxRelease, "cuDevicePrimaryCtxRelease_v2"),
 		one(&a.ctxReset, "cuDevicePrimaryCtxReset_v2"),
 		one(&a.ctxSet, "cuCtxSetCurrent"),
+		one(&a.ctxSync, "cuCtxSynchronize"),
 		one(&a.ctxPriorities, "cuCtxGetStreamPriorityRange"),
 		one(&a.memInfo, "cuMemGetInfo_v2"),
 		one(&a.memAlloc, "cuMemAlloc_v2"),
@@ -95,9 +96,8 @@ func (a *api) rest(l *library) error {
 		one(&a.functionGet, "cuFuncGetAttribute"),
 		one(&a.launch, "cuLaunchKernel"),
 	})
-	// These two are no loss.
+	// This one is no loss.
 	a.ctxFlags, _ = l.find("cuDevicePrimaryCtxSetFlags_v2")
-	a.ctxSync, _ = l.find("cuCtxSynchronize")
 	return err
 }
 

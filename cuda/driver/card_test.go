@@ -184,6 +184,7 @@ func TestCardProgram(t *testing.T) {
 	ok(t, st.Wait(uploaded))
 	ok(t, st.Fill(dout, 0xA5, bytes))
 	args := gpu.NewArgs()
+	defer args.Close()
 	launch := gpu.Linear(int64(n), 256)
 	ok(t, st.Launch(add, launch, args.Reset().Ptr(da).Ptr(db).Ptr(dout).U32(uint32(n-1))))
 	ok(t, st.Copy(da, dout, bytes))
@@ -271,6 +272,7 @@ func TestCardLaunch(t *testing.T) {
 	mem := must[gpu.Ptr](t)(dev.Alloc(4096))
 	ok(t, st.Fill(mem, 1, 4096))
 	args := gpu.NewArgs()
+	defer args.Close()
 	ev := must[gpu.Event](t)(dev.NewEvent(false))
 	pinned := must[unsafe.Pointer](t)(dev.AllocPinned(4096))
 	one := func() {
@@ -391,6 +393,7 @@ func TestCardSticky(t *testing.T) {
 	ok(t, dev.Register(reg, 1<<16))
 	words(pinned, 1)[0] = 4711
 	args := gpu.NewArgs()
+	defer args.Close()
 	if dev.Sticky() != nil || dev.Generation() != 0 || dev.Reset() != nil || dev.Generation() != 0 {
 		t.Fatal("a reset of a device that is well")
 	}

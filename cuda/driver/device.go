@@ -309,10 +309,8 @@ func (p *primary) empty() error {
 	defer runtime.UnlockOSThread()
 	a := p.dev.api
 	var all []error
-	if a.ctxSync.fn != 0 {
-		if st := invoke(a.ctxSync); st != 0 {
-			all = append(all, p.fail(st, a.ctxSync, p.dev.String()))
-		}
+	if st := invoke(a.ctxSync); st != 0 {
+		all = append(all, p.fail(st, a.ctxSync, p.dev.String()))
 	}
 	for _, l := range []struct {
 		addresses []uintptr

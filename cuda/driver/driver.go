@@ -86,7 +86,7 @@ func (d *Driver) Devices() ([]gpu.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return nil, fmt.Errorf("CUDA driver: it is closed: %w", gpu.ErrNoDevice)
+		return nil, fmt.Errorf("CUDA driver: %w", gpu.ErrClosed)
 	}
 	if !d.listed {
 		if err := d.list(); err != nil {

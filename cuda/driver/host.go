@@ -3,12 +3,15 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/snarkline/snarkline/gpu"
 )
 
 // Flags of a registration.
@@ -65,42 +68,58 @@ func (d *device) FreePinned(at unsafe.Pointer) error {
 	if at == nil {
 		return nil
 	}
-	p, err := d.enter()
-	if err == nil {
-		defer p.exit()
-	} else {
-		d.mu.RLock()
-		defer d.mu.RUnlock()
+	for {
+		p, err := d.enter()
+		if err == nil {
+			defer p.exit()
+			return d.unpin(p, uintptr(at), nil)
+		}
+		again, err := d.unpinEnded(uintptr(at), err)
+		if !again {
+			return err
+		}
 	}
-	d.pinned.mu.Lock()
-	block := d.pinned.m[uintptr(at)]
+}
+
+// unpinEnded is unpin where no call can be made, because of err. again says that
+// a Reset has come in between, so that one can.
+func (d *device) unpinEnded(at uintptr, err error) (again bool, _ error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.Sticky() == nil && !d.closed.Load() {
+		return errors.Is(err, gpu.ErrSticky), err
+	}
+	return false, d.unpin(nil, at, err)
+}
+
+// unpin unregisters and unmaps a block. Without p the context has ended, by
+// err, and holds no block any more. mu is held.
+func (d *device) unpin(p *primary, at uintptr, err error) error {
+	l := &d.pinned
+	l.mu.Lock()
+	block := l.m[at]
+	delete(l.m, at)
+	l.mu.Unlock()
 	if block == nil {
-		d.pinned.mu.Unlock()
-		return fmt.Errorf("free pinned memory at %p: %v has none there", at, d)
+		return fmt.Errorf("free pinned memory at %#x: %v has none there", at, d)
 	}
-	if err != nil && block.locked && d.Sticky() == nil {
-		d.pinned.mu.Unlock()
-		return err // it may yet be freed
-	}
-	delete(d.pinned.m, uintptr(at))
-	d.pinned.mu.Unlock()
-	if !block.locked {
+	switch {
+	case !block.locked:
 		err = nil
-	}
-	if err == nil && block.locked {
-		if st := twice(d.api.hostUnregister, uintptr(at)); st != 0 {
-			err = p.fail(st, d.api.hostUnregister, fmt.Sprintf("%p, %s of pinned memory", at, size(int64(len(block.bytes)))))
-			if d.Sticky() == nil {
+	case p != nil:
+		if st := twice(d.api.hostUnregister, at); st != 0 {
+			err = p.fail(st, d.api.hostUnregister, fmt.Sprintf("%#x, %s of pinned memory", at, size(int64(len(block.bytes)))))
+			if p.sticky.Load() == nil {
 				// The card may still write there: the mapping must stay.
-				d.pinned.mu.Lock()
-				d.pinned.m[uintptr(at)] = block
-				d.pinned.mu.Unlock()
+				l.mu.Lock()
+				l.m[at] = block
+				l.mu.Unlock()
 				return err
 			}
 		}
 	}
 	if e := unix.Munmap(block.bytes); e != nil && err == nil {
-		err = fmt.Errorf("unmap pinned memory at %p: %w", at, e)
+		err = fmt.Errorf("unmap pinned memory at %#x: %w", at, e)
 	}
 	return err
 }
@@ -165,10 +184,5 @@ func (d *device) Register(at unsafe.Pointer, n int64) error {
 }
 
 func (d *device) Unregister(at unsafe.Pointer) error {
-	p, err := d.enter()
-	if err != nil {
-		return d.forget(&d.locked, uintptr(at), err)
-	}
-	defer p.exit()
-	return p.giveBack(&d.locked, d.api.hostUnregister, uintptr(at))
+	return d.giveBack(&d.locked, d.api.hostUnregister, uintptr(at))
 }

@@ -15,6 +15,9 @@ type holding struct {
 	size int64
 	live bool // the driver holds it
 	late int  // owners from before a Reset
+	// early says that the live one's owner may have freed it, with work of his
+	// still queued, before a late owner did.
+	early bool
 }
 
 // add notes a live address.
@@ -32,35 +35,43 @@ func (l *ledger) add(p uintptr, size int64) {
 	h.size, h.live = size, true
 }
 
-// claim ends one ownership of p. do says that the driver must free it now, and
-// the caller then calls drop; known is false for an address that nobody has.
-func (l *ledger) claim(p uintptr) (size int64, do, known bool) {
+// claimed is the end of an ownership.
+type claimed struct {
+	known bool // somebody owned the address
+	do    bool // the driver must free it now
+	wait  bool // for the device's work, before that
+	size  int64
+}
+
+// claim ends one ownership of p, which is a late one for sure if late. What the
+// driver must free is out of the books then, since another thread may be handed
+// the address as soon as it is free: put notes it again where that fails.
+func (l *ledger) claim(p uintptr, late bool) claimed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.m[p]
 	if h == nil {
-		return 0, false, false
+		return claimed{}
 	}
-	if h.late > 0 {
+	c := claimed{known: true, do: h.late == 0, wait: h.early, size: h.size}
+	if c.do {
+		h.live, h.early = false, false
+	} else {
 		h.late--
-		if h.late == 0 && !h.live {
-			delete(l.m, p)
-		}
-		return h.size, false, true
+		h.early = h.early || h.live && !late
 	}
-	return h.size, true, true
+	if h.late == 0 && !h.live {
+		delete(l.m, p)
+	}
+	return c
 }
 
-// drop forgets what is live at p: it has been given back.
-func (l *ledger) drop(p uintptr) {
+// put takes back a claim: what it said was to be freed could not be.
+func (l *ledger) put(p uintptr, c claimed) {
+	l.add(p, c.size)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h := l.m[p]; h != nil {
-		h.live = false
-		if h.late == 0 {
-			delete(l.m, p)
-		}
-	}
+	l.m[p].early = c.wait
 }
 
 // pass makes all that is live late: a Reset has taken it.
@@ -69,7 +80,7 @@ func (l *ledger) pass() {
 	defer l.mu.Unlock()
 	for _, h := range l.m {
 		if h.live {
-			h.live = false
+			h.live, h.early = false, false
 			h.late++
 		}
 	}

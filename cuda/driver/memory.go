@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -64,56 +65,73 @@ func (p *primary) noRoom(st status, s symbol, n int64) error {
 }
 
 func (d *device) Free(at gpu.Ptr) error {
-	p, err := d.enter()
-	if err != nil {
-		return d.forget(&d.memory, uintptr(at), err)
-	}
-	defer p.exit()
-	return p.giveBack(&d.memory, d.api.memFree, uintptr(at))
+	return d.giveBack(&d.memory, d.api.memFree, uintptr(at))
 }
 
-// giveBack ends an ownership of what begins at address at: s frees it if it is
-// of this context and nobody else has it. The context is current.
+// giveBack ends an ownership of what begins at address at, and has s free it if
+// it is to be freed.
+func (d *device) giveBack(l *ledger, s symbol, at uintptr) error {
+	for {
+		p, err := d.enter()
+		if err == nil {
+			defer p.exit()
+			return p.giveBack(l, s, at)
+		}
+		if again, err := d.forget(l, at, err); !again {
+			return err
+		}
+	}
+}
+
+// giveBack is the same in p, which is current.
 func (p *primary) giveBack(l *ledger, s symbol, at uintptr, more ...uintptr) error {
 	if at == 0 {
 		return nil
 	}
-	n, do, known := l.claim(at)
-	if !known {
+	c := l.claim(at, false)
+	if !c.known {
 		return fmt.Errorf("%s(%#x) on %v: nothing that it could free begins there", s.name, at, p.dev)
 	}
-	if !do {
+	if !c.do {
 		return nil
 	}
-	args := [2]uintptr{at}
-	if st := twice(s, args[:1+copy(args[1:], more)]...); st != 0 {
-		err := p.fail(st, s, fmt.Sprintf("%#x, %s on %v", at, size(n), p.dev))
-		if p.sticky.Load() != nil {
-			l.drop(at)
+	var st status
+	if c.wait {
+		st = invoke(p.dev.api.ctxSync) // rare: see ledger
+	}
+	if st == 0 {
+		args := [2]uintptr{at}
+		st = twice(s, args[:1+copy(args[1:], more)]...)
+	}
+	if st != 0 {
+		err := p.fail(st, s, fmt.Sprintf("%#x, %s on %v", at, size(c.size), p.dev))
+		if p.sticky.Load() == nil {
+			l.put(at, c)
 		}
 		return err
 	}
-	l.drop(at)
 	return nil
 }
 
 // forget ends an ownership where no call can be made, because of err. What a
 // sticky error holds is gone with the next Reset, and what an earlier one took
-// is gone already.
-func (d *device) forget(l *ledger, at uintptr, err error) error {
+// is gone already. again says that a call can be made by now.
+func (d *device) forget(l *ledger, at uintptr, err error) (again bool, _ error) {
 	if at == 0 {
-		return nil
+		return false, nil
 	}
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	_, do, known := l.claim(at)
-	if known && !do {
-		return nil
+	ended := errors.Is(err, gpu.ErrReset)
+	c := l.claim(at, ended)
+	if c.known && !c.do {
+		return false, nil
 	}
-	if known && d.Sticky() != nil {
-		l.drop(at)
+	if c.do && d.Sticky() == nil {
+		l.put(at, c)
+		return ended || errors.Is(err, gpu.ErrSticky), err
 	}
-	return err
+	return false, err
 }
 
 func (d *device) Trim(keep int64) error {

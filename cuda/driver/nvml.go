@@ -82,8 +82,16 @@ const (
 	nvmlInsufficientSize = 7
 )
 
+// nvmlNames are the statuses that users meet.
+var nvmlNames = map[status]string{1: "UNINITIALIZED", 2: "INVALID_ARGUMENT", nvmlNotSupported: "NOT_SUPPORTED",
+	nvmlNoPermission: "NO_PERMISSION", 6: "NOT_FOUND", nvmlInsufficientSize: "INSUFFICIENT_SIZE", 9: "DRIVER_NOT_LOADED",
+	12: "LIBRARY_NOT_FOUND", 15: "GPU_IS_LOST", 17: "OPERATING_SYSTEM", 18: "LIB_RM_VERSION_MISMATCH", 999: "UNKNOWN"}
+
 func (n *NVML) failure(st status, s symbol, args string) *gpu.Error {
-	e := &gpu.Error{Call: s.name, Args: args, Code: int(st), Name: "NVML"}
+	e := &gpu.Error{Call: s.name, Args: args, Code: int(st), Name: "an NVML status"}
+	if name := nvmlNames[st]; name != "" {
+		e.Name = "NVML_ERROR_" + name
+	}
 	if st == nvmlNotSupported || st == nvmlNoPermission {
 		e.Kind = errors.ErrUnsupported
 	}

@@ -108,7 +108,11 @@ func (s *stream) FreeAsync(at gpu.Ptr) error {
 	d := s.p.dev
 	h, err := s.enter()
 	if err != nil {
-		return d.forget(&d.memory, uintptr(at), err)
+		again, err := d.forget(&d.memory, uintptr(at), err)
+		if again {
+			return d.Free(at)
+		}
+		return err
 	}
 	defer s.p.exit()
 	return s.p.giveBack(&d.memory, d.api.memFreeAsync, uintptr(at), h)

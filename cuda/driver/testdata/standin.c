@@ -109,7 +109,7 @@ R cuDevicePrimaryCtxSetFlags_v2(int d, unsigned f) { ENTER(0); LEAVE(0); }
 R cuDevicePrimaryCtxRetain(H *c, int d) { ENTER(0); retained++; contexts = 1; *c = 0x1000; LEAVE(0); }
 R cuDevicePrimaryCtxRelease_v2(int d) { ENTER(0); if (retained > 0 && --retained == 0) destroy(); LEAVE(0); }
 R cuDevicePrimaryCtxReset_v2(int d) { ENTER(0); destroy(); contexts = retained > 0; LEAVE(0); }
-R cuCtxSetCurrent(H c) { ENTER(c ? 1 : 0); current = c; LEAVE(0); }
+R cuCtxSetCurrent(H c) { ENTER(0); current = c; LEAVE(0); }
 R cuCtxSynchronize(void) { ENTER(2); LEAVE(0); }
 R cuCtxGetStreamPriorityRange(int *l, int *g) { ENTER(2); *l = 0; *g = -5; LEAVE(0); }
 R cuMemGetInfo_v2(size_t *f, size_t *t) {
