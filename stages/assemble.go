@@ -28,13 +28,17 @@ func Assemble(p *Prover) pipeline.Stage[pipeline.Tuple3[HSum, *WireSums, B2Sum],
 			if err != nil {
 				return nil, fmt.Errorf("assemble the proof: %w", err)
 			}
-			out := &Result{Key: pipeline.KeyOf(ctx), Proof: proof, Public: in.B.Public, Counts: in.B.Counts, Staged: in.A.Staged}
+			past := pipeline.PastOf(ctx)
+			out := &Result{Key: pipeline.KeyOf(ctx), Proof: proof, Public: in.B.Public, Counts: in.B.Counts,
+				Staged: in.A.Staged, On: p.staging(ctx).Name(), B2On: in.C.On,
+				Attempts: len(past) + 1, Again: past}
 			if p.NoVerify {
 				return out, nil
 			}
 			err = p.VK.Verify(proof, out.Public)
 			if errors.Is(err, groth16.ErrInvalidProof) {
-				return nil, &VerifyError{Key: out.Key, Suspects: suspects(p.Key.Curve, sums), Err: err}
+				return nil, &VerifyError{Key: out.Key, Suspects: suspects(p.Key.Curve, sums),
+					On: out.On, B2On: out.B2On, Err: err, again: p.mayBeProcessor(past)}
 			}
 			if err != nil { // no judgement on the proof: the verifying key is broken, say
 				return nil, fmt.Errorf("verify the proof: %w", err)
@@ -42,4 +46,18 @@ func Assemble(p *Prover) pipeline.Stage[pipeline.Tuple3[HSum, *WireSums, B2Sum],
 			return out, nil
 		},
 	}
+}
+
+// mayBeProcessor reports whether a proof that does not verify may be the fault
+// of a processor, so that the job is worth to be made again: where it can come
+// out otherwise, and not if an attempt before has ended in the same way. Then it
+// is rather the witness.
+func (p *Prover) mayBeProcessor(past []error) bool {
+	for _, err := range past {
+		var refused *VerifyError
+		if errors.As(err, &refused) {
+			return false
+		}
+	}
+	return p.canFail()
 }

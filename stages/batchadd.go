@@ -21,7 +21,7 @@ func BatchAdd(p *Prover) pipeline.Stage[*groth16.Assignment, *Split] {
 		name:  NameBatchAdd,
 		needs: p.needBatchAdd,
 		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.W) },
-		run:   p.batchAdd,
+		run:   watched(p, NameBatchAdd, p.batchAdd),
 	}
 }
 

@@ -14,7 +14,7 @@ func HMSM(p *Prover) pipeline.Stage[*Quotient, HSum] {
 		name:  NameHMSM,
 		needs: p.needHMSM,
 		uses:  func(q *Quotient) []alloc.Ref { return q.Buffers() },
-		run: func(ctx context.Context, q *Quotient) (HSum, error) {
+		run: watched(p, NameHMSM, func(ctx context.Context, q *Quotient) (HSum, error) {
 			if q.Held == nil {
 				return HSum{}, fmt.Errorf("sum of H: %w", errNoInput)
 			}
@@ -24,6 +24,6 @@ func HMSM(p *Prover) pipeline.Stage[*Quotient, HSum] {
 				return HSum{}, fmt.Errorf("sum of %d points of H: %w", p.Key.H.Len(), err)
 			}
 			return HSum{H: h, Staged: q.Staged}, nil
-		},
+		}),
 	}
 }

@@ -28,10 +28,10 @@ func part(name string, bytes int64) pipeline.Part {
 	return pipeline.Part{Name: name, Bytes: alloc.HostBytes(bytes)}
 }
 
-func (p *Prover) needSynthesize() pipeline.Need {
+func (p *Prover) needSynthesize(ctx context.Context) pipeline.Need {
 	vector := int64(p.Key.Domain.Size()) * curve.ScalarBytes
 	n := pipeline.Need{
-		Scratch: p.Circuit.Footprint(p.want()),
+		Scratch: p.Circuit.Footprint(p.want(ctx)),
 		Makes: []pipeline.Part{
 			part(PartW, int64(p.Key.NbWires)*curve.ScalarBytes),
 			part(PartA, vector),
@@ -44,21 +44,21 @@ func (p *Prover) needSynthesize() pipeline.Need {
 	return n
 }
 
-// processor is what the job takes of its processor.
-func (p *Prover) processor() groth16.Needs {
-	return p.staging(context.Background()).Needs(p.Key.Load())
-}
-
-func (p *Prover) needPrestage() pipeline.Need {
-	n := p.processor()
-	return pipeline.Need{Scratch: n.Prestage, Makes: []pipeline.Part{
+func (p *Prover) needPrestage(ctx context.Context) pipeline.Need {
+	n := p.needs(ctx)
+	need := pipeline.Need{Scratch: n.Prestage, Makes: []pipeline.Part{
 		{Name: PartStagedA, Bytes: n.A},
 		{Name: PartStagedBC, Bytes: n.BC},
 	}}
+	if n.CopiesABC {
+		// The copies may outlast the stage, but not ntt, which names them too.
+		need.Ends = []string{PartA, PartB, PartC}
+	}
+	return need
 }
 
-func (p *Prover) needNTT() pipeline.Need {
-	n := p.processor()
+func (p *Prover) needNTT(ctx context.Context) pipeline.Need {
+	n := p.needs(ctx)
 	need := pipeline.Need{Scratch: n.NTT, Ends: []string{PartB, PartC, PartStagedBC}}
 	if n.CopiesABC {
 		need.Ends = append(need.Ends, PartA)
@@ -66,8 +66,8 @@ func (p *Prover) needNTT() pipeline.Need {
 	return need
 }
 
-func (p *Prover) needHMSM() pipeline.Need {
-	n := p.processor()
+func (p *Prover) needHMSM(ctx context.Context) pipeline.Need {
+	n := p.needs(ctx)
 	need := pipeline.Need{Scratch: n.HMSM, Ends: []string{PartStagedA}}
 	if !n.CopiesABC {
 		need.Ends = append(need.Ends, PartA)
@@ -75,8 +75,8 @@ func (p *Prover) needHMSM() pipeline.Need {
 	return need
 }
 
-func (p *Prover) needBatchAdd() pipeline.Need {
-	n := p.processor()
+func (p *Prover) needBatchAdd(ctx context.Context) pipeline.Need {
+	n := p.needs(ctx)
 	need := pipeline.Need{Scratch: n.BatchAdd, Makes: []pipeline.Part{{Name: PartPicks, Bytes: n.Wires}}}
 	if n.CopiesW {
 		need.Ends = []string{PartW}
@@ -84,8 +84,8 @@ func (p *Prover) needBatchAdd() pipeline.Need {
 	return need
 }
 
-func (p *Prover) needTailMSM() pipeline.Need {
-	n := p.processor()
+func (p *Prover) needTailMSM(ctx context.Context) pipeline.Need {
+	n := p.needs(ctx)
 	need := pipeline.Need{Scratch: n.TailMSM, Ends: []string{PartPicks}}
 	if !n.CopiesW {
 		need.Ends = append(need.Ends, PartW)
@@ -93,12 +93,23 @@ func (p *Prover) needTailMSM() pipeline.Need {
 	return need
 }
 
-func (p *Prover) needBG2MSM() pipeline.Need {
-	return pipeline.Need{Scratch: p.processor().BG2MSM, Ends: []string{PartW}}
+// needBG2MSM is what the sum takes wherever it may be made.
+func (p *Prover) needBG2MSM(ctx context.Context) pipeline.Need {
+	need := pipeline.Need{Ends: []string{PartW}}
+	one, two := p.forB2(ctx)
+	if two == nil {
+		need.Scratch = needsOf(one, p.Key.Load()).BG2MSM
+		return need
+	}
+	for _, ar := range []groth16.Arithmetic{two.device, two.host} {
+		need.Scratch = need.Scratch.Max(needsOf(memberOf(ctx, ar), p.Key.Load()).BG2MSM)
+	}
+	return need
 }
 
-func (p *Prover) want() groth16.Want {
-	w := p.Key.Want(p.Arith)
+func (p *Prover) want(ctx context.Context) groth16.Want {
+	ar, _ := p.turn(ctx)
+	w := p.Key.Want(ar)
 	w.Check = !p.NoCheck
 	return w
 }

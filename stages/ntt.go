@@ -18,7 +18,7 @@ func NTT(p *Prover) pipeline.Stage[*Evaluations, *Quotient] {
 		name:  NameNTT,
 		needs: p.needNTT,
 		uses:  func(e *Evaluations) []alloc.Ref { return e.Buffers() },
-		run: func(ctx context.Context, e *Evaluations) (*Quotient, error) {
+		run: watched(p, NameNTT, func(ctx context.Context, e *Evaluations) (*Quotient, error) {
 			if e.Held == nil {
 				return nil, fmt.Errorf("quotient: %w", errNoInput)
 			}
@@ -27,6 +27,6 @@ func NTT(p *Prover) pipeline.Stage[*Evaluations, *Quotient] {
 				return nil, spoiled{fmt.Errorf("quotient over 2^%d: %w", p.Key.Domain.Log, err)}
 			}
 			return &Quotient{Held: h, Staged: e.Staged}, nil
-		},
+		}),
 	}
 }

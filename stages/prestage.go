@@ -17,7 +17,7 @@ func Prestage(p *Prover) pipeline.Stage[*groth16.Assignment, *Evaluations] {
 		name:  NamePrestage,
 		needs: p.needPrestage,
 		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.A, a.B, a.C) },
-		run: func(ctx context.Context, a *groth16.Assignment) (*Evaluations, error) {
+		run: watched(p, NamePrestage, func(ctx context.Context, a *groth16.Assignment) (*Evaluations, error) {
 			if a.A == nil || a.B == nil || a.C == nil && !p.Key.Folded {
 				return nil, fmt.Errorf("prestage: %w", errNoInput)
 			}
@@ -25,7 +25,11 @@ func Prestage(p *Prover) pipeline.Stage[*groth16.Assignment, *Evaluations] {
 			if err != nil {
 				return nil, fmt.Errorf("prestage: %w", err)
 			}
+			if c, ok := held.(interface{ WhenCopied(func()) }); ok {
+				end := pipeline.EndParts(ctx)
+				c.WhenCopied(func() { end(PartA, PartB, PartC) })
+			}
 			return &Evaluations{Held: held, Staged: held.String()}, nil
-		},
+		}),
 	}
 }

@@ -2,12 +2,169 @@ package stages
 
 import (
 	"context"
+	"errors"
+	"reflect"
 
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
 )
 
-// staging is the processor of the job that ctx belongs to. It is the one place
-// where stages ask for one.
-func (p *Prover) staging(_ context.Context) groth16.Staging {
-	return groth16.StagingOf(p.Arith)
+// DefaultAgain is how often at most a job is made again from its input where
+// that can help. See Prover.Again.
+const DefaultAgain = 2
+
+// turn is the processor of the job that ctx belongs to, and whether it is Arith
+// or a member of it. This is the one place where stages ask for one. The
+// attempts at a job are made on Arith and Elsewhere in turn; a set of several
+// comes twice, for its second member may do what the first could not.
+func (p *Prover) turn(ctx context.Context) (ar groth16.Arithmetic, first bool) {
+	var all []groth16.Arithmetic
+	own := 0
+	for i, ar := range append([]groth16.Arithmetic{p.Arith}, p.Elsewhere...) {
+		all = append(all, ar)
+		if s, ok := ar.(*Set); ok && len(s.members) > 1 {
+			all = append(all, ar)
+		}
+		if i == 0 {
+			own = len(all)
+		}
+	}
+	n := len(pipeline.PastOf(ctx)) % len(all)
+	return memberOf(ctx, all[n]), n < own
+}
+
+// staging is the processor as the stages call it.
+func (p *Prover) staging(ctx context.Context) groth16.Staging {
+	ar, _ := p.turn(ctx)
+	return groth16.StagingOf(ar)
+}
+
+// needs is what the job takes of its processor.
+func (p *Prover) needs(ctx context.Context) groth16.Needs {
+	ar, _ := p.turn(ctx)
+	return needsOf(ar, p.Key.Load())
+}
+
+// needsOf is what a job takes of ar: of a set, the most of any member, for
+// where nothing says which job it is.
+func needsOf(ar groth16.Arithmetic, l groth16.Load) groth16.Needs {
+	s, ok := ar.(*Set)
+	if !ok {
+		return groth16.StagingOf(ar).Needs(l)
+	}
+	var most groth16.Needs
+	for i, m := range s.members {
+		n := needsOf(m, l)
+		if i == 0 {
+			most.CopiesABC, most.CopiesW = n.CopiesABC, n.CopiesW
+		}
+		most.Prestage, most.NTT, most.HMSM = most.Prestage.Max(n.Prestage), most.NTT.Max(n.NTT), most.HMSM.Max(n.HMSM)
+		most.BatchAdd, most.TailMSM, most.BG2MSM = most.BatchAdd.Max(n.BatchAdd), most.TailMSM.Max(n.TailMSM), most.BG2MSM.Max(n.BG2MSM)
+		most.A, most.BC, most.Wires = most.A.Max(n.A), most.BC.Max(n.BC), most.Wires.Max(n.Wires)
+		most.CopiesABC, most.CopiesW = most.CopiesABC && n.CopiesABC, most.CopiesW && n.CopiesW
+	}
+	return most
+}
+
+// forB2 is the processor that makes the sum of b_g2_msm for the job, or the two
+// of which one will. A job that is made elsewhere is made there whole.
+func (p *Prover) forB2(ctx context.Context) (one groth16.Arithmetic, two *either) {
+	ar, first := p.turn(ctx)
+	if p.B2 == nil || !first {
+		return ar, nil
+	}
+	if e, ok := p.B2.(*either); ok {
+		return nil, e
+	}
+	return memberOf(ctx, p.B2), nil
+}
+
+// Restarts is how often at most a job of this prover is made again: what a
+// source of a graph that is not made by Batch gives to pipeline.Restart.
+func (p *Prover) Restarts() int {
+	switch {
+	case p.Again != 0:
+		return max(p.Again, 0)
+	case p.canFail():
+		return DefaultAgain
+	}
+	return 0
+}
+
+// canFail reports whether a result may come out right if it is made again:
+// elsewhere, or on a processor with a memory of its own, which can be lost. One
+// that works on the host's slices would compute the same.
+func (p *Prover) canFail() bool {
+	return len(p.Elsewhere) > 0 || ownMemory(p.Arith) || ownMemory(p.B2)
+}
+
+func ownMemory(ar groth16.Arithmetic) bool {
+	switch ar := ar.(type) {
+	case nil:
+		return false
+	case *Set:
+		return ownMemory(ar.members[0])
+	case *either:
+		return ownMemory(ar.device)
+	case groth16.Staging:
+		return true
+	}
+	return false
+}
+
+// keeper is a processor that can keep points of a key in memory of its own.
+type keeper interface {
+	Keep(ctx context.Context, points ...curve.Points) (drop func(), err error)
+}
+
+// Keep has every processor of p that can keep the points of p's key where it
+// reads them, as far as there is room, until the key is closed. It is called
+// once, before the key is used.
+func Keep(ctx context.Context, p *Prover) error {
+	k := p.Key
+	var errs []error
+	for _, ar := range p.everyone() {
+		if ar, ok := ar.(keeper); ok {
+			drop, err := ar.Keep(ctx, k.H, k.L.Points, k.A.Points, k.B1.Points, k.B2.Points)
+			if drop != nil {
+				k.OnClose(func() error { drop(); return nil })
+			}
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// everyone is every processor that may do anything for p, each once.
+func (p *Prover) everyone() []groth16.Arithmetic {
+	var out []groth16.Arithmetic
+	var add func(ar groth16.Arithmetic)
+	add = func(ar groth16.Arithmetic) {
+		switch ar := ar.(type) {
+		case nil:
+			return
+		case *Set:
+			for _, m := range ar.members {
+				add(m)
+			}
+			return
+		case *either:
+			add(ar.device)
+			add(ar.host)
+			return
+		}
+		for _, known := range out {
+			if reflect.ValueOf(ar).Comparable() && known == ar {
+				return
+			}
+		}
+		out = append(out, ar)
+	}
+	add(p.Arith)
+	for _, ar := range p.Elsewhere {
+		add(ar)
+	}
+	add(p.B2)
+	return out
 }

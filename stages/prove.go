@@ -53,9 +53,11 @@ type BatchOptions struct {
 
 // Batch proves jobs, as many as there are, and gives each result to sink, one
 // at a time. The keys of jobs that are in flight together must differ. With
-// the policy FailKey a failed job goes to OnFail and the others go on. The
-// report says what each stage did and held; it is there after an error too, if
-// the graph ran at all.
+// the policy FailKey a failed job goes to OnFail and the others go on. A job
+// that has to be made again from its input (Prover.Again) is answered once, when
+// it has come to an end; its Input must be good for another use. The report says
+// what each stage did and held; it is there after an error too, if the graph ran
+// at all.
 func Batch(ctx context.Context, p *Prover, jobs iter.Seq[Job],
 	sink func(context.Context, *Result) error, o BatchOptions) (*pipeline.Report, error) {
 	g, err := o.graph(p, jobs, sink)
@@ -101,7 +103,7 @@ func (o *BatchOptions) graph(p *Prover, jobs iter.Seq[Job], sink func(context.Co
 		name = "groth16"
 	}
 	g := pipeline.New(name, opts...)
-	source := pipeline.FromSeq(g, jobs, Job.key, pipeline.Name(SourceName))
+	source := pipeline.FromSeq(g, jobs, Job.key, pipeline.Name(SourceName), pipeline.Restart(p.Restarts()))
 	var last []pipeline.NodeOption
 	if o.Ordered {
 		last = append(last, pipeline.Ordered())

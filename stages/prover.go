@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
 )
 
@@ -38,7 +37,22 @@ type Prover struct {
 	Key     *groth16.ProvingKey
 	VK      *groth16.VerifyingKey // may be nil only with NoVerify
 	Circuit groth16.Circuit
-	Arith   groth16.Arithmetic
+	Arith   groth16.Arithmetic // a processor, or a Set of several
+
+	// Elsewhere are the processors on which, in turn after Arith, a job is made
+	// that has to be made again from its input: because a device was reset under
+	// it, or because its proof does not verify. Without any it is made again on
+	// Arith, and a proof that does not verify only if Arith is no CPU.
+	Elsewhere []groth16.Arithmetic
+	// Again is how often at most a job is made again. 0 means DefaultAgain where
+	// there is an Elsewhere or a processor with a memory of its own, and
+	// otherwise, as a negative value, never.
+	Again int
+
+	// B2 is where the sum of b_g2_msm is made, if not where the other stages run.
+	// With Either it is decided for each job. A job that is made Elsewhere is
+	// made there whole.
+	B2 groth16.Arithmetic
 
 	// NoVerify hands proofs over without having verified them. A processor
 	// that computes wrongly then gives wrong proofs.
@@ -83,12 +97,17 @@ func (p *Prover) Check() error {
 		return errors.New("prover: no verifying key, and NoVerify is not set")
 	}
 	k, c := p.Key, p.Circuit
-	for _, other := range []struct {
-		what string
-		id   curve.ID
-	}{{"circuit", c.Curve()}, {"arithmetic " + p.Arith.Name(), p.Arith.Curve()}} {
-		if other.id != k.Curve {
-			return fmt.Errorf("prover: the key is on %v, the %s on %v", k.Curve, other.what, other.id)
+	if c.Curve() != k.Curve {
+		return fmt.Errorf("prover: the key is on %v, the circuit on %v", k.Curve, c.Curve())
+	}
+	for i, ar := range p.Elsewhere {
+		if ar == nil {
+			return fmt.Errorf("prover: arithmetic %d of Elsewhere is nil", i)
+		}
+	}
+	for _, ar := range p.everyone() {
+		if ar.Curve() != k.Curve {
+			return fmt.Errorf("prover: the key is on %v, the arithmetic %s on %v", k.Curve, ar.Name(), ar.Curve())
 		}
 	}
 	if p.VK != nil {

@@ -69,7 +69,7 @@ func Load(description string, p *Prover, own func(*pipeline.Registry) error, job
 	}
 	b := pipeline.NewBindings()
 	pipeline.BindSource(b, SourceName, func(g *pipeline.Graph, o ...pipeline.NodeOption) *pipeline.Port[Job] {
-		return pipeline.FromSeq(g, jobs, Job.key, o...)
+		return pipeline.FromSeq(g, jobs, Job.key, append(o, pipeline.Restart(p.Restarts()))...)
 	})
 	pipeline.BindSink(b, SinkName, func(port *pipeline.Port[*Result], o ...pipeline.NodeOption) {
 		pipeline.ToFunc(port, handOver(sink), o...)

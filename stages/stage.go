@@ -13,7 +13,7 @@ type stage[In, Out any] struct {
 	name  string
 	run   func(ctx context.Context, in In) (Out, error)
 	uses  func(in In) []alloc.Ref // the buffers of the input that run reads
-	needs func() pipeline.Need
+	needs func(ctx context.Context) pipeline.Need
 }
 
 // Name implements pipeline.Stage.
@@ -31,21 +31,36 @@ func (s *stage[In, Out]) Uses(in In) []alloc.Ref {
 	return s.uses(in)
 }
 
-// Needs says what the stage allocates for a job and which parts end with it.
-// It is the same for every job of a key.
-func (s *stage[In, Out]) Needs(any) pipeline.Need {
+// NeedsIn says what the stage allocates for a job and which parts end with it.
+// It is the same for every job of a key on one processor.
+func (s *stage[In, Out]) NeedsIn(ctx context.Context, _ any) pipeline.Need {
 	if s.needs == nil {
 		return pipeline.Need{}
 	}
-	return s.needs()
+	return s.needs(ctx)
 }
 
+// Needs is NeedsIn for a job of which nothing is known: the most on any
+// processor that may be chosen for it.
+func (s *stage[In, Out]) Needs(job any) pipeline.Need { return s.NeedsIn(context.Background(), job) }
+
 // spoiled is the failure of a stage that had begun to overwrite its input.
-// Whatever the cause says, running the stage again cannot help.
+// Whatever the cause says, running the stage again cannot help; if the cause
+// will pass, making the job again from its input can.
 type spoiled struct{ error }
 
 // Temporary hides what the cause says of itself.
 func (spoiled) Temporary() bool { return false }
+
+// FromStart reports whether the cause will pass.
+func (s spoiled) FromStart() bool {
+	var again interface{ FromStart() bool }
+	if errors.As(s.error, &again) && again.FromStart() {
+		return true
+	}
+	var passing interface{ Temporary() bool }
+	return errors.As(s.error, &passing) && passing.Temporary()
+}
 
 // Unwrap gives the cause.
 func (s spoiled) Unwrap() error { return s.error }

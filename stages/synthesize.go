@@ -15,8 +15,8 @@ func Synthesize(p *Prover) pipeline.Stage[Job, *groth16.Assignment] {
 	return &stage[Job, *groth16.Assignment]{
 		name:  NameSynthesize,
 		needs: p.needSynthesize,
-		run: func(ctx context.Context, job Job) (*groth16.Assignment, error) {
-			a, err := p.Circuit.Synthesize(ctx, alloc.ScopeOf(ctx), job.Input, p.want())
+		run: watched(p, NameSynthesize, func(ctx context.Context, job Job) (*groth16.Assignment, error) {
+			a, err := p.Circuit.Synthesize(ctx, alloc.ScopeOf(ctx), job.Input, p.want(ctx))
 			if err != nil {
 				return nil, err // it says "synthesize" itself
 			}
@@ -25,7 +25,7 @@ func Synthesize(p *Prover) pipeline.Stage[Job, *groth16.Assignment] {
 				return nil, err
 			}
 			return a, nil
-		},
+		}),
 	}
 }
 

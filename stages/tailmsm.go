@@ -15,7 +15,7 @@ func TailMSM(p *Prover) pipeline.Stage[*Split, *WireSums] {
 		name:  NameTailMSM,
 		needs: p.needTailMSM,
 		uses:  func(s *Split) []alloc.Ref { return s.Buffers() },
-		run:   p.tailMSM,
+		run:   watched(p, NameTailMSM, p.tailMSM),
 	}
 }
 

@@ -40,7 +40,10 @@ type HSum struct {
 }
 
 // B2Sum is Σ wᵢ·Bᵢ(τ) in G2.
-type B2Sum struct{ B2 curve.G2 }
+type B2Sum struct {
+	B2 curve.G2
+	On string // the processor that made it
+}
 
 // Small is what of an assignment travels to assemble by value: the public
 // inputs, for the verification, and the Pedersen commitments of a circuit that
@@ -80,6 +83,13 @@ type Result struct {
 	Public []curve.Scalar // the public inputs, the leading one not included
 	Counts curve.Counts   // the witness: how many zeros, ones, others
 	Staged string         // where prestage put a, b and c
+	On     string         // the processor of its stages: "cpu", "cuda:0"
+	B2On   string         // that of the sum in b_g2_msm
+
+	// Attempts is how often the job was made, 1 for most; Again is why it was
+	// made again each time.
+	Attempts int
+	Again    []error
 }
 
 // refs are the buffers of b that are there.
