@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/gpu"
 )
 
@@ -27,10 +28,13 @@ const (
 )
 
 // SumPlan is the plan for sums of n points at most.
-func (m *MSM) SumPlan(n int) SumPlan {
-	s := shapeOf(m.set.id, m.g)
-	p := SumPlan{N: n, point: 2 * m.set.id.PointBytes(m.g)}
-	most := m.set.dev.Info().SMs * s.threads * s.blocks
+func (m *MSM) SumPlan(n int) SumPlan { return PlanSum(m.set.dev.Info().SMs, m.set.id, m.g, n) }
+
+// PlanSum is SumPlan for a device of so many SMs.
+func PlanSum(sms int, id curve.ID, g curve.Group, n int) SumPlan {
+	s := shapeOf(id, g)
+	p := SumPlan{N: n, point: 2 * id.PointBytes(g)}
+	most := sms * s.threads * s.blocks
 	p.threads = min((n/sumLeast/s.threads+1)*s.threads, most)
 	p.partials = (p.threads + sumShare - 1) / sumShare
 	p.results = (p.partials + sumSecond - 1) / sumSecond

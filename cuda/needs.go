@@ -1,0 +1,73 @@
+package cuda
+
+import (
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cuda/kernels"
+	"github.com/snarkline/snarkline/curve"
+)
+
+// load and needs are groth16's Load and Needs, which are literals so that
+// packages agree on them without importing each other.
+type load = struct {
+	Domain          curve.Domain
+	Basis           curve.Basis
+	Folded          bool
+	Wires           int
+	H, L, A, B1, B2 int
+}
+
+type needs = struct {
+	Prestage, NTT, HMSM, BatchAdd, TailMSM, BG2MSM alloc.Amount
+
+	A     alloc.Amount
+	BC    alloc.Amount
+	Wires alloc.Amount
+
+	CopiesABC bool
+	CopiesW   bool
+}
+
+// Needs bounds what a job takes of the card. Where the card has less the
+// operations are cut smaller; so there is no more to be stated than this. What
+// belongs to no job is not in it: points of keys, tables, and the page-locked
+// buffers that copies go through.
+func (e *Engine) Needs(l load) needs {
+	in := func(n int64) alloc.Amount { return alloc.BytesIn(e.card.space, n) }
+	vector := int64(curve.ScalarBytes) << l.Domain.Log
+	bc := 2 * vector
+	if l.Folded {
+		bc = vector
+	}
+	longest := max(l.L, l.A, l.B1)
+	n := needs{
+		NTT:       in(aligned(new(kernels.NTT).ScratchBytes(l.Domain.Log, l.Basis, l.Folded))),
+		HMSM:      in(e.sumBytes(curve.InG1, l.H)),
+		BatchAdd:  in(max(aligned(12), e.onesBytes(longest))),
+		TailMSM:   in(e.sumBytes(curve.InG1, longest)),
+		BG2MSM:    in(e.sumBytes(curve.InG2, l.B2)),
+		A:         in(vector),
+		BC:        in(bc),
+		Wires:     in((curve.ScalarBytes + 1) * int64(max(l.Wires, 1))),
+		CopiesABC: true,
+		CopiesW:   true,
+	}
+	e.expect(vector+bc, int64(l.Wires), max(l.H, longest), l.B2)
+	return n
+}
+
+// expect makes the ledger keep room for the operations of a job with vectors of
+// so many bytes, and keys leave room for two jobs.
+func (e *Engine) expect(vectors, wires int64, g1, g2 int) {
+	one := max(e.sumBytes(curve.InG1, g1), e.sumBytes(curve.InG2, g2))
+	c, err := e.card.mem.capacityNow()
+	if err == nil {
+		// Operations can be cut; more than a share is not kept for them.
+		one = min(one, c/4)
+	}
+	e.card.mem.expect(one, 2*(vectors+(curve.ScalarBytes+1)*wires))
+}
+
+// expectJobs is expect for a key whose longest vector has n points.
+func (e *Engine) expectJobs(n int) {
+	e.expect(3*curve.ScalarBytes*int64(n), int64(n), n, 0)
+}

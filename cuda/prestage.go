@@ -1,0 +1,179 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
+)
+
+// held is what a job keeps between two calls.
+type held = interface {
+	Buffers() []alloc.Ref
+	String() string
+}
+
+// evaluations are a, b and c of a job on their way to the card: Prestage's Held.
+type evaluations struct {
+	e       *Engine
+	domain  curve.Domain
+	basis   curve.Basis
+	a, b, c *vector // c is nil for a folded key
+	tier    gpu.Decision
+	used    atomic.Bool // the quotient was taken, or tried
+	host    hostCount
+}
+
+// hostCount calls a function when the last of some host buffers is let go of.
+type hostCount struct {
+	left atomic.Int32
+	gone chan struct{}
+	when chan func() // of one: the function
+}
+
+// Buffers are a, b and c.
+func (v *evaluations) Buffers() []alloc.Ref {
+	refs := []alloc.Ref{v.a, v.b}
+	if v.c != nil {
+		refs = append(refs, v.c)
+	}
+	return refs
+}
+
+// String is "cuda:0, tier 1 of 3: a, b and c (12 GiB) in device memory, 120 GiB free".
+func (v *evaluations) String() string { return v.e.card.name + ", " + v.tier.String() }
+
+// WhenCopied calls f when the host buffers have been let go of.
+func (v *evaluations) WhenCopied(f func()) { v.host.set(f) }
+
+func (h *hostCount) start(n int) {
+	h.left.Store(int32(n))
+	h.gone, h.when = make(chan struct{}), make(chan func(), 1)
+}
+
+func (h *hostCount) down() {
+	if h.left.Add(-1) == 0 {
+		close(h.gone)
+		h.call()
+	}
+}
+
+func (h *hostCount) set(f func()) {
+	select {
+	case h.when <- f:
+	default: // once
+		return
+	}
+	select {
+	case <-h.gone:
+		h.call()
+	default:
+	}
+}
+
+// call calls the function, if it is set, once: whoever takes it out.
+func (h *hostCount) call() {
+	select {
+	case f := <-h.when:
+		f()
+	default:
+	}
+}
+
+// Prestage begins to bring a, b and c (nil for a folded key) to the card, as
+// many of them as there is room for; the others are brought by QuotientOf. It
+// waits for no copy. The buffers are held until they are not read any more:
+// those on the card until their copy is done, the others until QuotientOf ends.
+func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, basis curve.Basis, a, b, c *alloc.Buffer[curve.Scalar]) (held, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkDomain(e.id, d, basis); err != nil {
+		return nil, fmt.Errorf("prestage: %w", err)
+	}
+	n := d.Size()
+	if a == nil || b == nil || a.Len() != n || b.Len() != n || c != nil && c.Len() != n {
+		return nil, fmt.Errorf("prestage: vectors that are not of the domain's %d scalars", n)
+	}
+	v := &evaluations{e: e, domain: d, basis: basis}
+	v.host.start(2)
+	if c != nil {
+		v.host.start(3)
+	}
+	v.a, v.b = newVector(e, n, a, v.host.down), newVector(e, n, b, v.host.down)
+	if c != nil {
+		v.c = newVector(e, n, c, v.host.down)
+	}
+	if err := v.place(sc); err != nil {
+		for _, r := range v.Buffers() {
+			r.Release()
+		}
+		if isGone(err) && !e.o.unguarded.reset {
+			err = e.fail(&op{name: "prestage"}, fmt.Errorf("%w (%w)", err, orReset(e.card.revive())), false)
+		}
+		return nil, err
+	}
+	s := v.String()
+	e.lastTier.Store(&s)
+	for _, x := range []*vector{v.a, v.b, v.c} {
+		if x != nil && x.onDevice() != nil {
+			e.up.bring(x)
+		}
+	}
+	return v, nil
+}
+
+// orReset is what became of a reset, as an error.
+func orReset(err error) error {
+	if err == nil {
+		return errReset
+	}
+	return err
+}
+
+// place takes device memory for the best tier that there is room for.
+func (v *evaluations) place(sc *alloc.Scope) error {
+	size := v.a.bytes()
+	r := gpu.Vectors(size, v.c == nil, 0)
+	var failed error
+	for first := 0; ; {
+		d, err := v.e.card.mem.place(r, first)
+		if err != nil {
+			return err
+		}
+		all := d
+		all.Request, all.Tier, all.Failed = r, first+d.Tier, failed
+		v.tier = all
+		want := []*vector{v.a, v.b, v.c}[:d.Chosen().Bytes/size]
+		err = v.take(sc, want, size)
+		if err == nil {
+			return nil
+		}
+		first = all.Tier + 1
+		if !isNoMemory(err) || first >= len(r.Tiers) {
+			return err
+		}
+		failed = err
+	}
+}
+
+// take makes the blocks of want, which are granted. On an error none is left.
+func (v *evaluations) take(sc *alloc.Scope, want []*vector, size int64) error {
+	for i, x := range want {
+		b, err := v.e.newBlock(sc, standing, size, alloc.Evaluation, alloc.Secret|alloc.Dirty)
+		if err != nil {
+			if !v.e.o.unguarded.leak {
+				for _, y := range want[:i] {
+					y.dropDevice()
+				}
+			}
+			v.e.card.mem.give(standing, size*int64(len(want)-i-1))
+			return err
+		}
+		x.place(b)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package cuda
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dustin/go-humanize"
+)
+
+// method is what an operation is counted as.
+type method int
+
+const (
+	mQuotient method = iota
+	mSumH
+	mSplit
+	mOnes
+	mOthers
+	mMSM1
+	mMSM2
+	mKeep
+	nbMethods
+)
+
+var methodNames = [nbMethods]string{"quotient", "sum of h", "split", "sums of ones", "sums of others", "msm g1", "msm g2", "keep"}
+
+type stats struct {
+	up, down atomic.Int64
+	refused  atomic.Int64 // registrations
+
+	mu    sync.Mutex
+	calls [nbMethods]int64
+	ms    [nbMethods]float64
+	most  [nbMethods]float64
+}
+
+func (s *stats) add(m method, ms float64) {
+	s.mu.Lock()
+	s.calls[m]++
+	s.ms[m] += ms
+	s.most[m] = max(s.most[m], ms)
+	s.mu.Unlock()
+}
+
+// Stats is what an Engine has done since it was made.
+type Stats struct {
+	Device   string        `json:"device"`
+	Up       int64         `json:"up"`       // bytes from the host to the card
+	Down     int64         `json:"down"`     // bytes back
+	Resident int64         `json:"resident"` // bytes of keys on the card now
+	Tables   int64         `json:"tables"`   // bytes of the transforms' tables on the card now
+	Refused  int64         `json:"refused"`  // registrations of host memory that were refused
+	Resets   int           `json:"resets"`   // of the card
+	Methods  []MethodStats `json:"methods"`  // those that were called
+}
+
+// MethodStats is the time that operations of a kind took on the card, from the
+// first thing queued to the last one done.
+type MethodStats struct {
+	Name    string  `json:"name"`
+	Calls   int64   `json:"calls"`
+	TotalMS float64 `json:"totalMS"`
+	MaxMS   float64 `json:"maxMS"`
+}
+
+// Stats is the state now.
+func (e *Engine) Stats() Stats {
+	out := Stats{
+		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(), Refused: e.stats.refused.Load(),
+		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
+	}
+	e.stats.mu.Lock()
+	defer e.stats.mu.Unlock()
+	for m := range nbMethods {
+		if e.stats.calls[m] > 0 {
+			out.Methods = append(out.Methods, MethodStats{Name: methodNames[m], Calls: e.stats.calls[m], TotalMS: e.stats.ms[m], MaxMS: e.stats.most[m]})
+		}
+	}
+	return out
+}
+
+// String is the statistics for people, one line a kind of operation.
+func (s Stats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s to the card, %s back, %s of keys and %s of tables on it", s.Device,
+		humanize.IBytes(uint64(s.Up)), humanize.IBytes(uint64(s.Down)), humanize.IBytes(uint64(s.Resident)), humanize.IBytes(uint64(s.Tables)))
+	if s.Resets > 0 {
+		fmt.Fprintf(&b, ", reset %d times", s.Resets)
+	}
+	for _, m := range s.Methods {
+		fmt.Fprintf(&b, "\n  %-15s %5d × %.3f ms, at most %.3f", m.Name, m.Calls, m.TotalMS/float64(m.Calls), m.MaxMS)
+	}
+	return b.String()
+}
+
+// Description is an engine and its card, for people.
+type Description struct {
+	Device   string `json:"device"`   // "cuda:0"
+	Card     string `json:"card"`     // "NVIDIA H200"
+	Free     int64  `json:"free"`     // bytes that nobody has
+	Total    int64  `json:"total"`    // bytes
+	Resident int64  `json:"resident"` // bytes of keys on the card
+	Streams  int    `json:"streams"`
+	Tier     string `json:"tier"` // where the last job's vectors were put; empty before the first
+}
+
+// Describe says what the engine is on, and how much room there is.
+func (e *Engine) Describe() (Description, error) {
+	info := e.card.Info()
+	d := Description{Device: e.card.name, Card: info.Name, Total: info.Total, Resident: e.keys.bytes(), Streams: e.o.streams}
+	if t := e.lastTier.Load(); t != nil {
+		d.Tier = *t
+	}
+	var err error
+	if d.Free, d.Total, err = e.card.Memory(); err != nil {
+		return d, fmt.Errorf("describe %s: %w", e.card.name, err)
+	}
+	return d, nil
+}
+
+// String is one line: "cuda:0: NVIDIA H200, 137 GiB of 140 GiB free, 12 GiB of keys on it".
+func (d Description) String() string {
+	s := fmt.Sprintf("%s: %s, %s of %s free", d.Device, d.Card, humanize.IBytes(uint64(d.Free)), humanize.IBytes(uint64(d.Total)))
+	if d.Resident > 0 {
+		s += fmt.Sprintf(", %s of keys on it", humanize.IBytes(uint64(d.Resident)))
+	}
+	if d.Tier != "" {
+		s += "; " + d.Tier
+	}
+	return s
+}

@@ -1,0 +1,268 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
+)
+
+// uploader brings vectors to the card on a stream of its own, one after
+// another, while operations run. Nobody waits for it but those who need a
+// vector: they wait, on the device, for its event.
+type uploader struct {
+	e       *Engine
+	workers *gpu.Workers // one
+	made    bool
+	gen     uint64
+	belt    *belt
+
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	queue []*vector
+	wake  chan struct{}
+	done  chan struct{}
+	stop  bool
+}
+
+func newUploader(e *Engine) (*uploader, error) {
+	w, err := e.card.Workers(1, true)
+	if err != nil {
+		return nil, err
+	}
+	u := &uploader{e: e, workers: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	u.ctx, u.cancel = context.WithCancel(context.Background())
+	go u.run()
+	return u, nil
+}
+
+// close ends it. Vectors that still wait are not brought.
+func (u *uploader) close() error {
+	u.mu.Lock()
+	u.stop = true
+	u.mu.Unlock()
+	u.cancel()
+	u.nudge()
+	<-u.done
+	err := u.workers.Close()
+	u.e.card.Reaper.Flush()
+	u.belt.close()
+	return err
+}
+
+func (u *uploader) nudge() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// bring queues the copy of v's host buffer to its device memory. It keeps a
+// reference on v until the copy is done, or never will be, and lets go of the
+// host buffer as soon as it is not read any more.
+func (u *uploader) bring(v *vector) {
+	v.Retain()
+	v.copied = newMark()
+	u.mu.Lock()
+	stop := u.stop
+	if !stop {
+		u.queue = append(u.queue, v)
+	}
+	u.mu.Unlock()
+	if stop {
+		u.drop(v, errClosed)
+		return
+	}
+	u.nudge()
+}
+
+// drop gives up on a vector that was not begun.
+func (u *uploader) drop(v *vector, err error) {
+	_ = v.copied.record(u.e.card, nil, err)
+	v.letHostGo()
+	v.Release()
+}
+
+func (u *uploader) next() (*vector, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.queue) == 0 {
+		return nil, u.stop
+	}
+	v := u.queue[0]
+	u.queue[0] = nil
+	u.queue = u.queue[1:]
+	return v, u.stop
+}
+
+func (u *uploader) run() {
+	defer close(u.done)
+	for {
+		v, stop := u.next()
+		switch {
+		case v == nil && stop:
+			return
+		case v == nil:
+			<-u.wake
+			continue
+		case stop:
+			u.drop(v, errClosed)
+			continue
+		case v.abandoned():
+			u.drop(v, context.Canceled)
+			continue
+		}
+		err := u.workers.Do(u.ctx, func(w *gpu.Worker) error { u.copy(w, v); return nil })
+		if err != nil { // it was not begun: the card has to be reset, say
+			u.drop(v, err)
+		}
+	}
+}
+
+// copy queues the copy of v and the end of what it needs.
+func (u *uploader) copy(w *gpu.Worker, v *vector) {
+	st, err := u.ready(w)
+	if err == nil {
+		err = v.onDevice().live()
+	}
+	held := false // the host buffer is read after this returns
+	if err == nil {
+		held, err = u.queueCopy(w, v)
+	}
+	if u.e.o.unguarded.hold && held {
+		v.letHostGo()
+	}
+	if merr := v.copied.record(u.e.card, st, err); merr != nil && st != nil {
+		// Part of it may be under way, and no event will tell.
+		_ = drain(st)
+		v.letHostGo()
+		v.Release()
+		return
+	}
+	if !held {
+		v.letHostGo()
+	}
+	if st == nil {
+		v.Release()
+		return
+	}
+	u.e.card.Reaper.After(st, func(error) {
+		v.letHostGo()
+		v.Release()
+	})
+}
+
+// ready makes what the worker's generation lacks.
+func (u *uploader) ready(w *gpu.Worker) (gpu.Stream, error) {
+	if u.made && u.gen == w.Generation() {
+		return u.belt.stream, nil
+	}
+	u.e.card.Reaper.Flush()
+	u.belt.close()
+	u.made, u.belt = false, nil
+	b, err := newBelt(u.e)
+	if err != nil {
+		return nil, err
+	}
+	u.belt, u.made, u.gen = b, true, w.Generation()
+	return b.stream, nil
+}
+
+// queueCopy queues the copy on the belt's stream. held says that the host buffer
+// is still read when it returns.
+func (u *uploader) queueCopy(w *gpu.Worker, v *vector) (held bool, err error) {
+	host, dst := v.onHost(), v.onDevice().ptr()
+	src := curve.Bytes(host.Slice())
+	if host.Space() == alloc.Pinned {
+		return true, u.belt.straight(dst, src)
+	}
+	if u.e.o.transfer == Registered && registrable {
+		reg, err := u.e.card.Registry.PinBuffer(u.e.card, u.e.card.own, host)
+		if err == nil {
+			if err = reg.CopyIn(u.belt.stream, dst, 0, int64(len(src))); err == nil {
+				u.e.stats.up.Add(int64(len(src)))
+			}
+			u.e.card.Reaper.After(u.belt.stream, nil, reg)
+			return true, err
+		}
+		if isGone(err) {
+			return false, err
+		}
+		u.e.stats.refused.Add(1)
+	}
+	return false, u.belt.carry(u.ctx, dst, src)
+}
+
+// bounceIn copies src to the device on a task's belt and makes the task's work
+// from now on wait for it. src has been read when it returns, unless it is
+// page-locked (pinned): then it must stay until the task ends.
+func (t *task) bounceIn(dst gpu.Ptr, src []byte, pinned bool) error {
+	b := t.l.belt
+	var err error
+	if pinned {
+		err = b.straight(dst, src)
+	} else {
+		err = b.carry(t.ctx, dst, src)
+	}
+	if err != nil {
+		return err
+	}
+	return t.afterBelt()
+}
+
+// afterBelt makes the task's work from now on wait for what its belt has.
+func (t *task) afterBelt() error {
+	if err := t.l.belt.stream.Record(t.l.landed[0]); err != nil {
+		return err
+	}
+	return t.st.Wait(t.l.landed[0])
+}
+
+// bringBack queues a copy from the device to page-locked memory.
+func (t *task) bringBack(dst []byte, src gpu.Ptr) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	if err := t.st.CopyOut(unsafe.Pointer(unsafe.SliceData(dst)), src, int64(len(dst))); err != nil {
+		return err
+	}
+	t.e.stats.down.Add(int64(len(dst)))
+	return nil
+}
+
+// takeBack copies n bytes from the device to dst, of any memory, through the
+// belt's page-locked buffers. It waits for each.
+func (t *task) takeBack(dst []byte, src gpu.Ptr) error {
+	if err := drain(t.st); err != nil {
+		return err
+	}
+	b := t.l.belt
+	if err := b.drain(); err != nil {
+		return err
+	}
+	for len(dst) > 0 {
+		if err := t.check(); err != nil {
+			return err
+		}
+		_, p, err := b.pin()
+		if err != nil {
+			return err
+		}
+		n := min(len(p), len(dst))
+		if err := t.bringBack(p[:n], src); err != nil {
+			return err
+		}
+		if err := drain(t.st); err != nil {
+			return fmt.Errorf("bring %d bytes back: %w", n, err)
+		}
+		spread(dst[:n], p[:n])
+		dst, src = dst[n:], src+gpu.Ptr(n)
+	}
+	return nil
+}

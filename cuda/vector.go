@@ -1,0 +1,142 @@
+package cuda
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
+)
+
+// vector is scalars of a job, in device memory, in the host buffer that they
+// came in, or in both while they are copied. It is an alloc.Ref of its own, so
+// that the engine hears when the last user is done and can let go of one of the
+// two places before.
+type vector struct {
+	e    *Engine
+	n    int
+	refs atomic.Int32
+
+	mu     sync.Mutex
+	dev    *block
+	host   *alloc.Buffer[curve.Scalar]
+	copied *mark  // of the copy to dev
+	left   func() // called when host has been let go of
+}
+
+// newVector holds a reference on host, which may be nil.
+func newVector(e *Engine, n int, host *alloc.Buffer[curve.Scalar], left func()) *vector {
+	v := &vector{e: e, n: n, host: host, left: left}
+	if host != nil {
+		host.Retain()
+	}
+	v.refs.Store(1)
+	return v
+}
+
+func (v *vector) bytes() int64 { return int64(v.n) * curve.ScalarBytes }
+
+// Retain takes another reference.
+func (v *vector) Retain() { v.refs.Add(1) }
+
+// Release ends one. The last one lets go of both places.
+func (v *vector) Release() {
+	if v.refs.Add(-1) == 0 {
+		v.letHostGo()
+		v.dropDevice()
+	}
+}
+
+// Bytes is what the vector takes now.
+func (v *vector) Bytes() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.dev == nil && v.host == nil {
+		return 0
+	}
+	return v.bytes()
+}
+
+// Space is where it is, or is about to be.
+func (v *vector) Space() alloc.Space {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.dev == nil && v.host != nil {
+		return v.host.Space()
+	}
+	return v.e.card.space
+}
+
+// abandoned reports whether only the caller has a reference.
+func (v *vector) abandoned() bool { return v.refs.Load() == 1 }
+
+// onDevice is the device memory, or nil.
+func (v *vector) onDevice() *block {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.dev
+}
+
+// onHost is the host buffer, or nil. It is good for as long as the caller's
+// reference and nobody calls letHostGo.
+func (v *vector) onHost() *alloc.Buffer[curve.Scalar] {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.host
+}
+
+// place gives the vector device memory; nil changes nothing.
+func (v *vector) place(b *block) {
+	if b == nil {
+		return
+	}
+	v.mu.Lock()
+	v.dev = b
+	v.mu.Unlock()
+}
+
+// letHostGo ends the reference on the host buffer.
+func (v *vector) letHostGo() {
+	v.mu.Lock()
+	host, left := v.host, v.left
+	v.host, v.left = nil, nil
+	v.mu.Unlock()
+	if host != nil {
+		host.Release()
+	}
+	if left != nil {
+		left()
+	}
+}
+
+// dropDevice gives the device memory back. The work that uses it is done.
+func (v *vector) dropDevice() {
+	v.mu.Lock()
+	dev, copied := v.dev, v.copied
+	v.dev, v.copied = nil, nil
+	v.mu.Unlock()
+	dev.free()
+	if copied != nil {
+		copied.close()
+	}
+}
+
+// ready makes the work of st from now on wait until the vector is on the device,
+// and gives its address.
+func (v *vector) ready(ctx context.Context, st gpu.Stream) (gpu.Ptr, error) {
+	v.mu.Lock()
+	dev, copied := v.dev, v.copied
+	v.mu.Unlock()
+	if dev == nil {
+		return 0, &gpu.StaleError{Device: v.e.card.name, What: "a vector"}
+	}
+	if err := dev.live(); err != nil {
+		return 0, err
+	}
+	if err := copied.before(ctx, st); err != nil {
+		return 0, err
+	}
+	return dev.ptr(), nil
+}
