@@ -19,7 +19,7 @@ type api struct {
 	devicePCI                    symbol
 
 	ctxRetain, ctxRelease, ctxReset, ctxFlags symbol
-	ctxSet, ctxPriorities, ctxSync            symbol
+	ctxState, ctxSet, ctxPriorities, ctxSync  symbol
 
 	memInfo, memAlloc, memFree             symbol
 	memAllocAsync, memFreeAsync            symbol
@@ -96,7 +96,8 @@ func (a *api) rest(l *library) error {
 		one(&a.functionGet, "cuFuncGetAttribute"),
 		one(&a.launch, "cuLaunchKernel"),
 	})
-	// This one is no loss.
+	// These two are no loss.
+	a.ctxState, _ = l.find("cuDevicePrimaryCtxGetState")
 	a.ctxFlags, _ = l.find("cuDevicePrimaryCtxSetFlags_v2")
 	return err
 }

@@ -31,7 +31,10 @@ type device struct {
 
 	memory ledger // both pools
 	locked ledger // registrations
-	pinned pinned
+	// Handles of what is open. They have no late owners: a stream knows whose
+	// it is.
+	streams, events, modules ledger
+	pinned                   pinned
 
 	launches, in, out, within atomic.Int64
 }
@@ -93,7 +96,7 @@ func (p *primary) current() error {
 	}
 	runtime.LockOSThread()
 	st := quick(p.dev.api.ctxSet, p.ctx, 0, 0, 0)
-	if st != 0 && kindOf(st) != gpu.ErrSticky {
+	if st != 0 && !st.sticky() {
 		st = quick(p.dev.api.ctxSet, p.ctx, 0, 0, 0)
 	}
 	if st != 0 {
@@ -112,7 +115,7 @@ func (p *primary) exit() {
 // fail makes the error of a call in p, and ends p if it is sticky.
 func (p *primary) fail(st status, s symbol, args string) error {
 	e := p.dev.api.failure(st, s, args)
-	if e.Kind == gpu.ErrSticky && !p.sticky.CompareAndSwap(nil, e) {
+	if st.sticky() && !p.sticky.CompareAndSwap(nil, e) {
 		return p.sticky.Load()
 	}
 	return e
@@ -194,7 +197,7 @@ func (d *device) retain(probe bool) (err error) {
 // brokenBy notes a sticky error that stands in the way of a context.
 func (d *device) brokenBy(err error) error {
 	var e *gpu.Error
-	if errors.As(err, &e) && e.Kind == gpu.ErrSticky {
+	if errors.As(err, &e) && errors.Is(e.Kind, gpu.ErrSticky) {
 		d.broken.Store(e)
 	}
 	return err
@@ -202,21 +205,49 @@ func (d *device) brokenBy(err error) error {
 
 // release gives the context back. mu is held.
 func (d *device) release(p *primary) error {
-	invoke(d.api.ctxSet, 0)
-	if st := twice(d.api.ctxRelease, uintptr(d.ordinal)); st != 0 {
-		return d.api.failure(st, d.api.ctxRelease, d.String())
+	a := d.api
+	invoke(a.ctxSet, 0)
+	st := invoke(a.ctxRelease, uintptr(d.ordinal))
+	if st != 0 && a.ctxState.fn != 0 {
+		// Once more, if that did nothing: but not the release of somebody else.
+		var flags, active int32
+		if invoke(a.ctxState, uintptr(d.ordinal), uintptr(unsafe.Pointer(&flags)), uintptr(unsafe.Pointer(&active))) == 0 {
+			if st = 0; active != 0 {
+				st = invoke(a.ctxRelease, uintptr(d.ordinal))
+			}
+		}
+	}
+	if st != 0 {
+		return a.failure(st, a.ctxRelease, d.String())
 	}
 	return nil
 }
 
-// twice calls what gives something back, and once more if that failed: callers
-// that free have no use for an error, and what is not freed stays for good.
-func twice(s symbol, args ...uintptr) status {
-	st := invoke(s, args...)
-	if st != 0 && kindOf(st) != gpu.ErrSticky {
-		st = invoke(s, args...)
+// end calls s, which gives back what is at address at (or has that handle), and
+// once more if that failed: callers that free have no use for an error, and what
+// is not freed stays for good. A call may also have freed it and then reported
+// something else. So before the second try nobody may be in the middle of being
+// handed the address, and if somebody was, there is none.
+func (p *primary) end(l *ledger, s symbol, at uintptr, more ...uintptr) status {
+	args := [2]uintptr{at}
+	list := args[:1+copy(args[1:], more)]
+	st := invoke(s, list...)
+	if st == 0 || st.sticky() {
+		return st
 	}
-	return st
+	l.handing.Lock()
+	defer l.handing.Unlock()
+	if l.holds(at) {
+		return 0
+	}
+	again := invoke(s, list...)
+	switch {
+	case !again.unknown():
+		return again
+	case st.unknown():
+		return st
+	}
+	return 0 // the first try did it
 }
 
 func (d *device) Bind() error {
@@ -256,9 +287,7 @@ func (d *device) Reset() error {
 	p := d.now.Swap(nil)
 	d.broken.Store(nil)
 	d.generation.Add(1)
-	d.memory.pass()
-	d.locked.pass()
-	d.pinned.pass()
+	d.pass()
 
 	// Either of the two destroys the context: the first also where another
 	// library of this process holds it. What they report of the error that
@@ -266,9 +295,11 @@ func (d *device) Reset() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	invoke(d.api.ctxSet, 0)
-	twice(d.api.ctxReset, uintptr(d.ordinal))
+	if invoke(d.api.ctxReset, uintptr(d.ordinal)) != 0 {
+		invoke(d.api.ctxReset, uintptr(d.ordinal))
+	}
 	if p != nil {
-		twice(d.api.ctxRelease, uintptr(d.ordinal))
+		_ = d.release(p)
 	}
 	if err := d.retain(true); err != nil {
 		return fmt.Errorf("reset %v: %w", d, err)
@@ -288,15 +319,22 @@ func (d *device) Close() error {
 	if p == nil {
 		return nil
 	}
-	var all []error
+	var err error
 	if p.sticky.Load() == nil {
-		all = append(all, p.empty())
+		err = p.empty()
 	}
+	d.pass()
+	return errors.Join(err, d.release(p))
+}
+
+// pass notes that the context and all that is in it are gone. mu is held.
+func (d *device) pass() {
 	d.memory.pass()
 	d.locked.pass()
 	d.pinned.pass()
-	all = append(all, d.release(p))
-	return errors.Join(all...)
+	for _, l := range []*ledger{&d.streams, &d.events, &d.modules} {
+		l.clear()
+	}
 }
 
 // empty gives back what p still holds: another library of this process may have
@@ -307,18 +345,25 @@ func (p *primary) empty() error {
 		return err
 	}
 	defer runtime.UnlockOSThread()
-	a := p.dev.api
+	d, a := p.dev, p.dev.api
 	var all []error
 	if st := invoke(a.ctxSync); st != 0 {
-		all = append(all, p.fail(st, a.ctxSync, p.dev.String()))
+		all = append(all, p.fail(st, a.ctxSync, d.String()))
 	}
-	for _, l := range []struct {
-		addresses []uintptr
-		give      symbol
-	}{{p.dev.locked.live(), a.hostUnregister}, {p.dev.pinned.live(), a.hostUnregister}, {p.dev.memory.live(), a.memFree}} {
-		for _, at := range l.addresses {
-			if st := twice(l.give, at); st != 0 {
-				all = append(all, p.fail(st, l.give, fmt.Sprintf("%#x on %v", at, p.dev)))
+	for _, g := range []struct {
+		give symbol
+		list []uintptr
+	}{
+		{a.streamDestroy, d.streams.live()},
+		{a.eventDestroy, d.events.live()},
+		{a.moduleUnload, d.modules.live()},
+		{a.hostUnregister, d.locked.live()},
+		{a.hostUnregister, d.pinned.live()},
+		{a.memFree, d.memory.live()},
+	} {
+		for _, at := range g.list {
+			if st := p.end(new(ledger), g.give, at); st != 0 {
+				all = append(all, p.fail(st, g.give, fmt.Sprintf("%#x on %v", at, d)))
 			}
 		}
 	}

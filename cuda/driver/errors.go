@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -15,9 +16,11 @@ import (
 const (
 	codeInvalidValue    = 1
 	codeNoMemory        = 2
-	codeDestroyed       = 709 // the context is gone
-	codeNotReady        = 600
 	codeOperatingSystem = 304
+	codeInvalidHandle   = 400
+	codeNotReady        = 600
+	codeDestroyed       = 709 // the context is gone
+	codeNotRegistered   = 713
 	codeNotPermitted    = 800
 	codeNotSupported    = 801
 )
@@ -42,6 +45,14 @@ func kindOf(st status) error {
 	return nil
 }
 
+// sticky says that a status ends the context.
+func (st status) sticky() bool { return errors.Is(kindOf(st), gpu.ErrSticky) }
+
+// unknown says that what a call was to free is not there.
+func (st status) unknown() bool {
+	return st == codeInvalidValue || st == codeInvalidHandle || st == codeNotRegistered
+}
+
 // failure makes an error of a status. args say in words what was asked.
 func (a *api) failure(st status, s symbol, args string) *gpu.Error {
 	e := &gpu.Error{Call: s.name, Args: args, Code: int(st), Kind: kindOf(st)}
@@ -59,7 +70,7 @@ func (a *api) failure(st status, s symbol, args string) *gpu.Error {
 	if e.Text == "" {
 		e.Text = "the driver has no words for it"
 	}
-	if e.Kind == gpu.ErrSticky {
+	if st.sticky() {
 		e.Text += " (in this call or in work queued before it)"
 	}
 	return e

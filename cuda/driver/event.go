@@ -32,12 +32,15 @@ func (d *device) NewEvent(timed bool) (gpu.Event, error) {
 	if !timed {
 		flags |= eventUntimed
 	}
+	d.events.handing.RLock()
+	defer d.events.handing.RUnlock()
 	var h uintptr
 	if st := invoke(d.api.eventCreate, uintptr(unsafe.Pointer(&h)), flags); st != 0 {
 		return nil, p.fail(st, d.api.eventCreate, "on "+d.String())
 	}
 	e := &event{p: p, timed: timed}
 	e.Store(h)
+	d.events.add(h, 0)
 	return e, nil
 }
 
@@ -98,4 +101,6 @@ func (e *event) Since(earlier gpu.Event) (float64, error) {
 	return float64(ms), nil
 }
 
-func (e *event) Close() error { return e.p.close(&e.handle, e.p.dev.api.eventDestroy, "an event") }
+func (e *event) Close() error {
+	return e.p.close(&e.handle, &e.p.dev.events, e.p.dev.api.eventDestroy, "an event")
+}

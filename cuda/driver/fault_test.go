@@ -113,11 +113,17 @@ var kinds = map[int32]error{2: gpu.ErrNoMemory, 100: gpu.ErrNoDevice, 700: gpu.E
 // the making of the context to its end, with each kind of status. Nothing may
 // stay behind, the error must say what it was, and the next run must be right.
 func TestEveryCallFails(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { everyCallFails(t, 0) })
+	t.Run("after it freed", func(t *testing.T) { everyCallFails(t, 1) })
+}
+
+func everyCallFails(t *testing.T, late int32) {
 	s := newStandin(t)
 	for code, name := range names {
 		absorbed := 0
 		for n := int32(1); ; n++ {
 			s.Setup(12040, 1, 8)
+			s.Late(late)
 			d := must[*Driver](t)(Open(s.path))
 			dev := must[[]gpu.Device](t)(d.Devices())[0]
 			before := s.Calls()
@@ -134,7 +140,7 @@ func TestEveryCallFails(t *testing.T) {
 			}
 			if err == nil {
 				absorbed++ // giving back is tried twice, and some calls are no loss
-				if kinds[code] == gpu.ErrSticky && dev.Sticky() != nil {
+				if errors.Is(kinds[code], gpu.ErrSticky) && dev.Sticky() != nil {
 					t.Errorf("call %d, %s: sticky, and no error", n, name)
 				}
 			} else {
@@ -145,7 +151,7 @@ func TestEveryCallFails(t *testing.T) {
 				}
 			}
 			if sticky := dev.Sticky(); sticky != nil {
-				if !errors.Is(err, gpu.ErrSticky) || kinds[code] != gpu.ErrSticky {
+				if !errors.Is(err, gpu.ErrSticky) || !errors.Is(kinds[code], gpu.ErrSticky) {
 					t.Errorf("call %d, %s: sticky %v, error %v", n, name, sticky, err)
 				}
 				ok(t, dev.Reset())
@@ -198,8 +204,8 @@ func TestFreeFails(t *testing.T) {
 		}
 		live := s.Live()
 		for range 2 {
-			s.Fault(symbol, 0, 1)
-			mustSay(t, f(), nil, call, "CUDA_ERROR_INVALID_VALUE")
+			s.Fault(symbol, 0, 999)
+			mustSay(t, f(), nil, call, "CUDA_ERROR_UNKNOWN")
 			if l := s.Live(); l != live {
 				t.Errorf("%s: %s, was %s", call, l, live)
 			}
@@ -214,13 +220,45 @@ func TestFreeFails(t *testing.T) {
 			t.Errorf("%s freed nothing: %s", call, l)
 		}
 	}
-	s.Fault("cuStreamDestroy_v2", 0, 1)
+	s.Fault("cuStreamDestroy_v2", 0, 999)
 	mustSay(t, st.Close(), nil, "cuStreamDestroy")
 	s.Fault("", 1, 0)
 	ok(t, st.Close(), dev.FreePinned(pinned))
 	mustSay(t, dev.FreePinned(pinned), nil, "none there")
 	if l := s.Live(); l != "contexts 1 memory 0 streams 0 events 0 modules 0 registered 0" {
 		t.Error(l)
+	}
+}
+
+// TestCloseFails fails each call of a Close of a device that holds things.
+func TestCloseFails(t *testing.T) {
+	s := newStandin(t)
+	for _, late := range []int32{0, 1} {
+		for n := int32(1); ; n++ {
+			s.Setup(12040, 1, 8)
+			s.Late(late)
+			d := must[*Driver](t)(Open(s.path))
+			dev := must[[]gpu.Device](t)(d.Devices())[0]
+			st := must[gpu.Stream](t)(dev.NewStream(false))
+			_, err := dev.NewEvent(false)
+			_, err2 := dev.Alloc(1)
+			_, err3 := st.AllocAsync(1)
+			_, err4 := dev.Load("add", []byte(addPTX))
+			ok(t, err, err2, err3, err4)
+			before := s.Calls()
+			s.Fault("", n, 999)
+			err = dev.Close()
+			over := s.Calls()-before < int64(n)
+			s.Fault("", 1, 0)
+			if l := s.Live(); l != nothingLive {
+				t.Errorf("call %d: left behind: %s; %v", n, l, err)
+			}
+			ok(t, d.Close())
+			if over {
+				ok(t, err)
+				break
+			}
+		}
 	}
 }
 

@@ -107,9 +107,9 @@ func (d *device) unpin(p *primary, at uintptr, err error) error {
 	case !block.locked:
 		err = nil
 	case p != nil:
-		if st := twice(d.api.hostUnregister, at); st != 0 {
+		if st := p.end(new(ledger), d.api.hostUnregister, at); st != 0 {
 			err = p.fail(st, d.api.hostUnregister, fmt.Sprintf("%#x, %s of pinned memory", at, size(int64(len(block.bytes)))))
-			if p.sticky.Load() == nil {
+			if p.sticky.Load() == nil && !st.unknown() {
 				// The card may still write there: the mapping must stay.
 				l.mu.Lock()
 				l.m[at] = block
@@ -169,6 +169,8 @@ func (d *device) Register(at unsafe.Pointer, n int64) error {
 		return err
 	}
 	defer p.exit()
+	d.locked.handing.RLock()
+	defer d.locked.handing.RUnlock()
 	st := invoke(d.api.hostRegister, uintptr(at), uintptr(n), registerPortable)
 	if st == codeInvalidValue || st == codeOperatingSystem || st == codeNotPermitted || st == codeNotSupported {
 		// A mapping that cannot be written, of a key's file say.

@@ -6,9 +6,13 @@ import "sync"
 // an address that an owner from before still has and will free: each address
 // therefore has a count of such late owners, and what is live there is given
 // back when all have freed it. So a late free never takes live memory away.
+//
+// It also keeps apart who is handed an address and who gives it back: see
+// primary.end.
 type ledger struct {
-	mu sync.Mutex
-	m  map[uintptr]*holding
+	handing sync.RWMutex // read: from the driver's handing out to add
+	mu      sync.Mutex
+	m       map[uintptr]*holding
 }
 
 type holding struct {
@@ -84,6 +88,21 @@ func (l *ledger) pass() {
 			h.late++
 		}
 	}
+}
+
+// clear forgets everything.
+func (l *ledger) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.m = nil
+}
+
+// holds reports whether the driver holds p.
+func (l *ledger) holds(p uintptr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.m[p]
+	return h != nil && h.live
 }
 
 // live lists what the driver holds.

@@ -45,6 +45,8 @@ func (d *device) Alloc(n int64) (gpu.Ptr, error) {
 		return 0, err
 	}
 	defer p.exit()
+	d.memory.handing.RLock()
+	defer d.memory.handing.RUnlock()
 	var at uintptr
 	if st := invoke(d.api.memAlloc, uintptr(unsafe.Pointer(&at)), uintptr(n)); st != 0 {
 		return 0, p.noRoom(st, d.api.memAlloc, n)
@@ -56,7 +58,7 @@ func (d *device) Alloc(n int64) (gpu.Ptr, error) {
 // noRoom is the error of an allocation: with what is free, where that is why.
 func (p *primary) noRoom(st status, s symbol, n int64) error {
 	args := fmt.Sprintf("%s on %v", size(n), p.dev)
-	if kindOf(st) == gpu.ErrNoMemory {
+	if st == codeNoMemory {
 		if free, total, err := p.memory(); err == nil {
 			args += fmt.Sprintf(", where %s of %s are free", humanize.IBytes(uint64(free)), humanize.IBytes(uint64(total)))
 		}
@@ -100,12 +102,11 @@ func (p *primary) giveBack(l *ledger, s symbol, at uintptr, more ...uintptr) err
 		st = invoke(p.dev.api.ctxSync) // rare: see ledger
 	}
 	if st == 0 {
-		args := [2]uintptr{at}
-		st = twice(s, args[:1+copy(args[1:], more)]...)
+		st = p.end(l, s, at, more...)
 	}
 	if st != 0 {
 		err := p.fail(st, s, fmt.Sprintf("%#x, %s on %v", at, size(c.size), p.dev))
-		if p.sticky.Load() == nil {
+		if p.sticky.Load() == nil && !st.unknown() {
 			l.put(at, c)
 		}
 		return err

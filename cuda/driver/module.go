@@ -68,6 +68,8 @@ func (d *device) Load(name string, image []byte) (gpu.Module, error) {
 	pin.Pin(&values[0])
 	values[0], values[1] = uintptr(unsafe.Pointer(&infoLog[0])), logBytes
 	values[2], values[3] = uintptr(unsafe.Pointer(&errorLog[0])), logBytes
+	d.modules.handing.RLock()
+	defer d.modules.handing.RUnlock()
 	var h uintptr
 	st := invoke(d.api.moduleLoad, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&text[0])), uintptr(len(options)),
 		uintptr(unsafe.Pointer(&options[0])), uintptr(unsafe.Pointer(&values[0])))
@@ -83,6 +85,7 @@ func (d *device) Load(name string, image []byte) (gpu.Module, error) {
 	}
 	m := &module{p: p, name: name}
 	m.Store(h)
+	d.modules.add(h, 0)
 	return m, nil
 }
 
@@ -133,5 +136,5 @@ func (m *module) Function(name string) (gpu.Function, error) {
 }
 
 func (m *module) Close() error {
-	return m.p.close(&m.handle, m.p.dev.api.moduleUnload, "module "+m.name)
+	return m.p.close(&m.handle, &m.p.dev.modules, m.p.dev.api.moduleUnload, "module "+m.name)
 }

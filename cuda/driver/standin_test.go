@@ -77,6 +77,7 @@ type standin struct {
 	Setup func(version, cards, major int32)
 	Fault func(name string, n, code int32)
 	Ended func(v int32)
+	Late  func(v int32)
 	Calls func() int64
 	NVML  func(code int32)
 	live  func(out *byte, n int32)
@@ -92,6 +93,7 @@ func newStandin(t testing.TB, without ...string) *standin {
 	purego.RegisterLibFunc(&s.Setup, h, "standin_setup")
 	purego.RegisterLibFunc(&s.Fault, h, "standin_fault")
 	purego.RegisterLibFunc(&s.Ended, h, "standin_ended")
+	purego.RegisterLibFunc(&s.Late, h, "standin_late")
 	purego.RegisterLibFunc(&s.Calls, h, "standin_calls")
 	purego.RegisterLibFunc(&s.NVML, h, "standin_nvml")
 	purego.RegisterLibFunc(&s.live, h, "standin_live")

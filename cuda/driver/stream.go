@@ -32,12 +32,15 @@ func (d *device) NewStream(high bool) (gpu.Stream, error) {
 	if high {
 		priority = p.highest
 	}
+	d.streams.handing.RLock()
+	defer d.streams.handing.RUnlock()
 	var h uintptr
 	if st := invoke(d.api.streamCreate, uintptr(unsafe.Pointer(&h)), streamNonBlocking, uintptr(priority)); st != 0 {
 		return nil, p.fail(st, d.api.streamCreate, fmt.Sprintf("priority %d on %v", priority, d))
 	}
 	s := &stream{p: p}
 	s.Store(h)
+	d.streams.add(h, 0)
 	return s, nil
 }
 
@@ -56,8 +59,8 @@ func (p *primary) enterFor(h *handle, what string) (uintptr, error) {
 	return v, nil
 }
 
-// close gives an object of p back by s.
-func (p *primary) close(h *handle, s symbol, what string) error {
+// close gives an object of p, which is in l, back by s.
+func (p *primary) close(h *handle, l *ledger, s symbol, what string) error {
 	v := h.Swap(0)
 	if v == 0 {
 		return nil
@@ -74,9 +77,11 @@ func (p *primary) close(h *handle, s symbol, what string) error {
 		return err
 	}
 	defer p.exit()
-	if st := twice(s, v); st != 0 {
+	l.claim(v, false)
+	if st := p.end(l, s, v); st != 0 {
 		err := p.fail(st, s, what+" on "+p.dev.String())
-		if p.sticky.Load() == nil {
+		if p.sticky.Load() == nil && !st.unknown() {
+			l.add(v, 0)
 			h.Store(v)
 		}
 		return err
@@ -84,7 +89,9 @@ func (p *primary) close(h *handle, s symbol, what string) error {
 	return nil
 }
 
-func (s *stream) Close() error { return s.p.close(&s.handle, s.p.dev.api.streamDestroy, "a stream") }
+func (s *stream) Close() error {
+	return s.p.close(&s.handle, &s.p.dev.streams, s.p.dev.api.streamDestroy, "a stream")
+}
 
 func (s *stream) AllocAsync(n int64) (gpu.Ptr, error) {
 	if n <= 0 {
@@ -96,6 +103,8 @@ func (s *stream) AllocAsync(n int64) (gpu.Ptr, error) {
 	}
 	defer s.p.exit()
 	d := s.p.dev
+	d.memory.handing.RLock()
+	defer d.memory.handing.RUnlock()
 	var at uintptr
 	if st := invoke(d.api.memAllocAsync, uintptr(unsafe.Pointer(&at)), uintptr(n), h); st != 0 {
 		return 0, s.p.noRoom(st, d.api.memAllocAsync, n)

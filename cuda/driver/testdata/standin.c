@@ -15,14 +15,18 @@ static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static int version = 12040, cards = 1, major = 8;
 static char fault_name[64];
 static int fault_n, fault_code, fault_always;
+static int late;    // calls that give something back do so and then fail
+static int pending; // what this one fails with
 static long calls;
 
 #define SLOT (1 << 16)
 #define SLOTS 1024
-static char arena[SLOTS * SLOT];
+static char arena[SLOTS * SLOT] __attribute__((aligned(SLOT)));
 static int slot_of[SLOTS]; // number of slots of an allocation that begins here, negated inside it
 static long memory, streams, events, modules, registered, contexts;
 static uintptr_t reg[256];
+static H handles; // never the same twice
+static char is[1 << 20]; // what a handle is of: 's', 'e', 'm'
 static int retained, sticky;
 static int ended; // the sticky error survives a reset
 static __thread H current;
@@ -37,19 +41,23 @@ static R enter(const char *name, int context) {
       if (!fault_always) fault_code = 0;
     }
   }
+  if (late && code && code < 700 && (strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "Unload") || strstr(name, "Unregister") || strstr(name, "Release"))) {
+    pending = code;
+    code = 0;
+  }
   if (code >= 700 && code < 720 && code != 701 && code != 705 && code != 712) sticky = code;
   if (!code && context && sticky) code = sticky;
   if (!code && context > 1 && !current) code = 201;
-  if (code) pthread_mutex_unlock(&mu);
+  if (code) { pending = 0; pthread_mutex_unlock(&mu); }
   return code;
 }
 #define ENTER(context) { R r_ = enter(__func__, context); if (r_) return r_; }
-#define LEAVE(code) do { pthread_mutex_unlock(&mu); return code; } while (0)
+#define LEAVE(code) do { R l_ = code; if (!l_) l_ = pending; pending = 0; pthread_mutex_unlock(&mu); return l_; } while (0)
 
 // --- control
 void standin_setup(int v, int n, int m) {
   pthread_mutex_lock(&mu);
-  version = v; cards = n; major = m; fault_code = 0; sticky = 0; calls = 0; ended = 0;
+  late = pending = 0; version = v; cards = n; major = m; fault_code = 0; sticky = 0; calls = 0; ended = 0;
   pthread_mutex_unlock(&mu);
 }
 void standin_fault(const char *name, int n, int code) {
@@ -58,6 +66,7 @@ void standin_fault(const char *name, int n, int code) {
   fault_n = n; fault_code = code; fault_always = n == 0;
   pthread_mutex_unlock(&mu);
 }
+void standin_late(int v) { late = v; }
 void standin_ended(int v) { ended = v; }
 long standin_calls(void) { return calls; }
 // What is alive, as one line.
@@ -69,6 +78,8 @@ void standin_live(char *out, int n) {
 }
 
 // --- driver
+static R make(H *h, char kind) { *h = ++handles % sizeof is; is[*h] = kind; return 0; }
+static int end(H h, char kind) { if (h >= sizeof is || is[h] != kind) return 0; is[h] = 0; return 1; }
 R cuInit(unsigned f) { ENTER(0); LEAVE(cards ? 0 : 100); }
 R cuDriverGetVersion(int *v) { ENTER(0); *v = version; LEAVE(0); }
 R cuGetErrorName(R c, const char **s) {
@@ -102,12 +113,14 @@ R cuDeviceGetPCIBusId(char *s, int n, int d) { ENTER(0); snprintf(s, n, "0000:3B
 static void destroy(void) {
   memset(slot_of, 0, sizeof slot_of);
   memset(reg, 0, sizeof reg);
+  memset(is, 0, sizeof is);
   memory = streams = events = modules = registered = contexts = 0;
   if (!ended) sticky = 0;
 }
 R cuDevicePrimaryCtxSetFlags_v2(int d, unsigned f) { ENTER(0); LEAVE(0); }
 R cuDevicePrimaryCtxRetain(H *c, int d) { ENTER(0); retained++; contexts = 1; *c = 0x1000; LEAVE(0); }
 R cuDevicePrimaryCtxRelease_v2(int d) { ENTER(0); if (retained > 0 && --retained == 0) destroy(); LEAVE(0); }
+R cuDevicePrimaryCtxGetState(int d, unsigned *flags, int *active) { ENTER(0); *flags = 0; *active = contexts; LEAVE(0); }
 R cuDevicePrimaryCtxReset_v2(int d) { ENTER(0); destroy(); contexts = retained > 0; LEAVE(0); }
 R cuCtxSetCurrent(H c) { ENTER(0); current = c; LEAVE(0); }
 R cuCtxSynchronize(void) { ENTER(2); LEAVE(0); }
@@ -162,12 +175,12 @@ R cuMemcpyHtoDAsync_v2(H d, const void *s, size_t n, H st) { ENTER(2); memcpy((v
 R cuMemcpyDtoHAsync_v2(void *d, H s, size_t n, H st) { ENTER(2); memcpy(d, (void *)s, n); LEAVE(0); }
 R cuMemcpyDtoDAsync_v2(H d, H s, size_t n, H st) { ENTER(2); memmove((void *)d, (void *)s, n); LEAVE(0); }
 R cuMemsetD8Async(H d, unsigned char v, size_t n, H st) { ENTER(2); memset((void *)d, v, n); LEAVE(0); }
-R cuStreamCreateWithPriority(H *s, unsigned f, int p) { ENTER(2); *s = 0x3000 + ++streams; LEAVE(f == 1 ? 0 : 1); }
-R cuStreamDestroy_v2(H s) { ENTER(2); streams--; LEAVE(0); }
+R cuStreamCreateWithPriority(H *s, unsigned f, int p) { ENTER(2); if (f != 1) LEAVE(1); streams++; LEAVE(make(s, 's')); }
+R cuStreamDestroy_v2(H s) { ENTER(2); if (!end(s, 's')) LEAVE(400); streams--; LEAVE(0); }
 R cuStreamSynchronize(H s) { ENTER(2); LEAVE(0); }
 R cuStreamWaitEvent(H s, H e, unsigned f) { ENTER(2); LEAVE(0); }
-R cuEventCreate(H *e, unsigned f) { ENTER(2); *e = 0x4000 + ++events; LEAVE(f & 1 ? 0 : 1); }
-R cuEventDestroy_v2(H e) { ENTER(2); events--; LEAVE(0); }
+R cuEventCreate(H *e, unsigned f) { ENTER(2); if (!(f & 1)) LEAVE(1); events++; LEAVE(make(e, 'e')); }
+R cuEventDestroy_v2(H e) { ENTER(2); if (!end(e, 'e')) LEAVE(400); events--; LEAVE(0); }
 R cuEventRecord(H e, H s) { ENTER(2); LEAVE(0); }
 R cuEventQuery(H e) { ENTER(2); LEAVE(0); }
 R cuEventSynchronize(H e) { ENTER(2); LEAVE(0); }
@@ -179,10 +192,10 @@ R cuModuleLoadDataEx(H *m, const char *image, unsigned n, int *options, void **v
       if (options[i] == 5) snprintf(values[i], 64, "line 1; no kernel add\n");
     LEAVE(218);
   }
-  modules++; *m = 0x5000;
-  LEAVE(0);
+  modules++;
+  LEAVE(make(m, 'm'));
 }
-R cuModuleUnload(H m) { ENTER(2); modules--; LEAVE(0); }
+R cuModuleUnload(H m) { ENTER(2); if (!end(m, 'm')) LEAVE(400); modules--; LEAVE(0); }
 R cuModuleGetFunction(H *f, H m, const char *name) { ENTER(2); if (strcmp(name, "add")) LEAVE(500); *f = 0x6000; LEAVE(0); }
 R cuFuncSetAttribute(H f, int a, int v) { ENTER(2); LEAVE(a == 8 && v == (99 << 10) - 16 ? 0 : 1); }
 R cuFuncGetAttribute(int *v, int a, H f) { ENTER(2); *v = a == 1 ? 16 : a == 4 ? 12 : 0; LEAVE(0); }
