@@ -37,8 +37,8 @@ type task struct {
 
 	touched bool // what the job holds was overwritten
 	scratch []piece
-	ends    []func()       // run once nothing is under way any more
-	finish  func() error   // what is left to do without the device
+	ends    []func()     // run once nothing is under way any more
+	finish  func() error // what is left to do without the device
 	charges []*alloc.Charge
 }
 

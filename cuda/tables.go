@@ -20,8 +20,8 @@ type tableKey struct {
 // table is the tables of one domain, on the card.
 type table struct {
 	mu    sync.Mutex // held while they are made
-	mem   *block // nil: not made
-	kept  bool   // beyond its last user
+	mem   *block     // nil: not made
+	kept  bool       // beyond its last user
 	t     *kernels.Tables
 	users int
 }
