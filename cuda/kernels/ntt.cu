@@ -45,7 +45,7 @@ FN Round low_round(const LowRounds& l, u32 i, bool plain, u32 one) {
 // coset, and one is then the place of 1.
 KERNEL_BOUNDS(ntt_forward_first, 128, 4)(const uint4* in, uint4* out, const uint4* __restrict__ table, u32 bits,
     u32 plain, u32 one) {
-  SHARED(uint4, tile, 2 * TILE);
+  DYNAMIC_SHARED(uint4, tile);
   const u32 base = blockIdx.x << TILE_LOG;
   const LowRounds l = low_rounds(bits);
   u32 x[8][8];
@@ -78,7 +78,7 @@ EXPORT(ntt_forward_first)
 // 2^shift and, if there is a vector from, subtracts from that.
 KERNEL_BOUNDS(ntt_inverse_last, 128, 4)(const uint4* in, uint4* out, const uint4* __restrict__ table, u32 bits,
     u32 plain, u32 shift, const uint4* from) {
-  SHARED(uint4, tile, 2 * TILE);
+  DYNAMIC_SHARED(uint4, tile);
   const u32 base = blockIdx.x << TILE_LOG;
   const LowRounds l = low_rounds(bits);
   u32 x[8][8];
@@ -101,7 +101,9 @@ KERNEL_BOUNDS(ntt_inverse_last, 128, 4)(const uint4* in, uint4* out, const uint4
   }
   u32 next[8] = {};
   if (from) load(next, from, base + threadIdx.x);
-  ROLLED for (u32 k = 0; k < 8; k++) {
+
+  ROLLED
+  for (u32 k = 0; k < 8; k++) {
     const u32 e = k * TILE_THREADS + threadIdx.x;
     u32 y[8], z[8];
     UNROLL for (u32 j = 0; j < 8; j++) z[j] = next[j];
@@ -147,7 +149,7 @@ FN void load_columns(u32 (&x)[8][8], const uint4* in, const Columns& c, u32 i) {
 KERNEL_BOUNDS(ntt_forward, 128, 4)(const uint4* in, uint4* out, const uint4* __restrict__ table, u32 lo,
     u32 rounds, u32 plain, u32 one, u32 last,
  const uint4* a, const uint4* minus) {
-  SHARED(uint4, tile, 2 * TILE);
+  DYNAMIC_SHARED(uint4, tile);
   const Columns c = columns(lo, rounds);
   u32 x[8][8];
   load_columns(x, in, c, 0);
@@ -168,7 +170,9 @@ KERNEL_BOUNDS(ntt_forward, 128, 4)(const uint4* in, uint4* out, const uint4* __r
   keep_all(tile, p, x);  // what this thread alone reads
   u32 next[8] = {};
   if (a) load(next, a, at);
-  ROLLED for (u32 k = 0; k < 8; k++) {
+
+  ROLLED
+  for (u32 k = 0; k < 8; k++) {
     const u32 e = at + (k << apart);
     u32 y[8];
     fetch(y, tile, l | (k << p));
@@ -189,7 +193,7 @@ EXPORT(ntt_forward)
 // ntt_inverse does levels 2^(lo+3·rounds−1) … 2^lo, 2 or 3 rounds.
 KERNEL_BOUNDS(ntt_inverse, 128, 4)(const uint4* in, uint4* out, const uint4* __restrict__ table, u32 lo,
     u32 rounds, u32 plain) {
-  SHARED(uint4, tile, 2 * TILE);
+  DYNAMIC_SHARED(uint4, tile);
   const Columns c = columns(lo, rounds);
   u32 x[8][8];
   u32 i = rounds - 1;
@@ -213,7 +217,7 @@ EXPORT(ntt_inverse)
 KERNEL_BOUNDS(ntt_small, 256, 1)(const uint4* in, uint4* out, const uint4* __restrict__ table, u32 log,
     u32 inverse, u32 plain, u32 one, u32 shift,
  const uint4* a, const uint4* minus) {
-  SHARED(uint4, tile, 2 * TILE);
+  DYNAMIC_SHARED(uint4, tile);
   const u32 n = 1u << log;
   for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
     u32 x[8];

@@ -35,6 +35,7 @@ const (
 	nttSmallThreads = 256
 	nttTileLog      = 10 // a block of a larger one works on 2^10 elements
 	nttThreads      = 128
+	nttShared       = curve.ScalarBytes << nttTileLog
 	nttPointThreads = 256
 )
 
@@ -67,7 +68,7 @@ func planNTT(log int) nttPlan {
 }
 
 func (n *NTT) tiles(log int) gpu.Launch {
-	return gpu.Launch{Grid: [3]uint32{1 << (log - nttTileLog)}, Block: [3]uint32{nttThreads}}
+	return gpu.Launch{Grid: [3]uint32{1 << (log - nttTileLog)}, Block: [3]uint32{nttThreads}, Shared: nttShared}
 }
 
 // heap is a table with the factors of a transform.
@@ -111,7 +112,7 @@ func (n *NTT) forward(st gpu.Stream, a *gpu.Args, t *Tables, v, out gpu.Ptr, cos
 		return err
 	}
 	if t.log <= smallNTT {
-		return n.k.NttSmall(st, gpu.Launch{Block: [3]uint32{nttSmallThreads}}, a, v, out, h.at, uint32(t.log), 0, h.plain, h.one, 0, by, minus)
+		return n.k.NttSmall(st, gpu.Launch{Block: [3]uint32{nttSmallThreads}, Shared: nttShared}, a, v, out, h.at, uint32(t.log), 0, h.plain, h.one, 0, by, minus)
 	}
 	p, shape := n.plan(t.log), n.tiles(t.log)
 	if err := n.k.NttForwardFirst(st, shape, a, v, v, h.at, uint32(p.low), h.plain, h.one); err != nil {
@@ -141,7 +142,7 @@ func (n *NTT) inverse(st gpu.Stream, a *gpu.Args, t *Tables, v gpu.Ptr, coset bo
 		return err
 	}
 	if t.log <= smallNTT {
-		return n.k.NttSmall(st, gpu.Launch{Block: [3]uint32{nttSmallThreads}}, a, v, v, h.at, uint32(t.log), 1, h.plain, 0, uint32(shift), 0, from)
+		return n.k.NttSmall(st, gpu.Launch{Block: [3]uint32{nttSmallThreads}, Shared: nttShared}, a, v, v, h.at, uint32(t.log), 1, h.plain, 0, uint32(shift), 0, from)
 	}
 	p, shape := n.plan(t.log), n.tiles(t.log)
 	lo := t.log
