@@ -35,8 +35,8 @@ type Info struct {
 //
 // A sticky error (an illegal address, say) ends the device's context: every
 // later call fails until Reset. All memory, streams, events and kernels made
-// before a Reset are gone with it; freeing them then is no error and does
-// nothing.
+// before a Reset are gone with it, but for memory of AllocPinned; freeing them
+// then is no error and does nothing, and each is to be freed once all the same.
 type Device interface {
 	Info() Info
 	Space() alloc.Space // where its buffers are counted
@@ -53,7 +53,8 @@ type Device interface {
 	// Pooled is what the stream-ordered pool keeps: in use, and in all.
 	Pooled() (used, reserved int64, err error)
 
-	// AllocPinned takes page-locked host memory.
+	// AllocPinned takes page-locked host memory, in whole pages. It outlives a
+	// Reset: results that were copied there can be read after it.
 	AllocPinned(n int64) (unsafe.Pointer, error)
 	FreePinned(p unsafe.Pointer) error
 	// Register page-locks host memory of somebody else (never of Go's heap).
@@ -73,7 +74,8 @@ type Device interface {
 	Bind() error
 	// Sticky is the error that ended the context, or nil.
 	Sticky() error
-	// Reset makes the context anew after a sticky error. Generation counts them.
+	// Reset makes the context anew after a sticky error, and does nothing
+	// without one. Generation counts them. Card.Reset is the one to call.
 	Reset() error
 	Generation() uint64
 	// Close gives everything back. The device is of no use then.

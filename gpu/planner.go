@@ -1,10 +1,12 @@
 package gpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/dustin/go-humanize"
@@ -108,6 +110,7 @@ func (r Request) fit(first int, free, margin int64) Decision {
 type Planner struct {
 	dev     Device
 	margin  int64
+	front   chan struct{} // held by who waits first
 	mu      sync.Mutex
 	claimed int64
 	naive   bool // tests only: claims do not count
@@ -119,7 +122,7 @@ func NewPlanner(dev Device, margin int64) *Planner {
 	if margin < 0 {
 		margin = DefaultMargin
 	}
-	return &Planner{dev: dev, margin: margin}
+	return &Planner{dev: dev, margin: margin, front: make(chan struct{}, 1)}
 }
 
 // Margin is what is kept back.
@@ -183,6 +186,41 @@ func (p *Planner) free() (int64, error) {
 		return free, nil
 	}
 	return free - p.claimed, nil
+}
+
+// Wait is Claim that waits, in order of arrival, until at least the last tier
+// fits. Only who holds no device memory may wait for some, or two can wait for
+// each other. What can never fit is ErrNoMemory at once.
+func (p *Planner) Wait(ctx context.Context, r Request) (*Claim, error) {
+	select {
+	case p.front <- struct{}{}:
+		defer func() { <-p.front }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for memory of %s: %w", name(p.dev), context.Cause(ctx))
+	}
+	// Memory is freed by many, most of whom know of no planner: look again.
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := p.Claim(r)
+		if err != nil || c.d.Fits() {
+			return c, err
+		}
+		c.Close()
+		_, total, err := p.dev.Memory()
+		if err != nil {
+			return nil, fmt.Errorf("ask %s for its memory: %w", name(p.dev), err)
+		}
+		if need := c.d.Chosen().Bytes + r.Later; need > total-p.margin {
+			return nil, fmt.Errorf("wait for memory of %s: %s can never be free of %s with %s kept back: %w",
+				name(p.dev), size(need), size(total), size(p.margin), ErrNoMemory)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for memory of %s: %w", name(p.dev), context.Cause(ctx))
+		}
+	}
 }
 
 // Place is Claim and take, for the best tier that works: take allocates what

@@ -1,10 +1,12 @@
 package gpu_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -303,4 +305,51 @@ func TestPlannerModel(t *testing.T) {
 			i.c.Close()
 		}
 	})
+}
+
+// Items that hold nothing can wait for each other's memory, and all get some.
+func TestItemsWaitTheirTurn(t *testing.T) {
+	b := set(t, 100*kib, 10*kib)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			c, err := b.card.Planner.Wait(ctx, gpu.Request{Tiers: []gpu.Tier{{Holds: "all", Bytes: 40 * kib}}, Later: 20 * kib})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			buf, err := gpu.TakeBuffer[byte](c, b.sc, 40*kib, alloc.Scratch, alloc.Dirty)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer buf.Release()
+			later, err := gpu.TakeBuffer[byte](c, b.sc, 20*kib, alloc.Scratch, alloc.Dirty)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			later.Release()
+		})
+	}
+	wg.Wait()
+
+	one := gpu.Request{Tiers: []gpu.Tier{{Holds: "all", Bytes: 91 * kib}}}
+	if _, err := b.card.Planner.Wait(ctx, one); !errors.Is(err, gpu.ErrNoMemory) {
+		t.Fatalf("it can never fit: %v", err)
+	}
+	hold := b.make(t, 60*kib)
+	c, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	one.Tiers[0].Bytes = 50 * kib
+	for range 2 { // at the front, and behind
+		wg.Go(func() {
+			if _, err := b.card.Planner.Wait(c, one); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	wg.Wait()
+	hold.Release()
 }

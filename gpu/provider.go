@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/snarkline/snarkline/alloc"
 )
@@ -100,56 +101,49 @@ func (p *deviceProvider) close() error {
 	return err
 }
 
-// pinnedProvider is page-locked host memory: pages of this process, registered
-// with a device. So they stay readable when that device's context ends (they
-// are no longer page-locked then, which costs copies their speed and nothing
-// else), which memory of the driver's own would not.
+// pinnedProvider is page-locked host memory. It stays readable when the device
+// that gave it is reset.
 type pinnedProvider struct {
 	use   *Providers
 	mu    sync.Mutex
 	owner map[uintptr]Device
 }
 
-// Alloc maps pages and registers them with the first device that can.
+// Alloc takes memory from the first device that is in order.
 func (p *pinnedProvider) Alloc(n int64) (alloc.Region, error) {
-	b, err := mapPages(n)
-	if err != nil {
-		return alloc.Region{}, err
-	}
-	at := addrOf(b)
-	for i, dev := range p.use.devices() {
-		if i > 0 && !isGone(err) {
+	err := ErrNoDevice
+	for _, dev := range p.use.devs {
+		var at unsafe.Pointer
+		if at, err = dev.AllocPinned(n); err == nil {
+			p.mu.Lock()
+			p.owner[uintptr(at)] = dev
+			p.mu.Unlock()
+			return alloc.Region{Bytes: unsafe.Slice((*byte)(at), n), Addr: uintptr(at), Size: n}, nil
+		}
+		if !isGone(err) {
 			break
 		}
-		if err = dev.Register(toPointer(at), int64(len(b))); err == nil {
-			p.mu.Lock()
-			p.owner[at] = dev
-			p.mu.Unlock()
-			return alloc.Region{Bytes: b, Addr: at, Size: int64(len(b)), Zeroed: true}, nil
-		}
 	}
-	if err == nil {
-		err = ErrNoDevice
-	}
-	return alloc.Region{}, errors.Join(fmt.Errorf("page-lock %d bytes: %w", n, err), unmapPages(b))
+	return alloc.Region{}, err
 }
 
-// Free unregisters and unmaps.
+// Free gives it back. An error other than that the context has ended means that
+// the device may still write there, and keeps the pages.
 func (p *pinnedProvider) Free(r alloc.Region) error {
 	p.mu.Lock()
 	dev := p.owner[r.Addr]
 	delete(p.owner, r.Addr)
 	p.mu.Unlock()
-	if dev != nil {
-		if err := dev.Unregister(toPointer(r.Addr)); err != nil && !isGone(err) {
-			// The device may still write there: the pages stay.
-			return err
-		}
+	if dev == nil {
+		return fmt.Errorf("free page-locked memory at %#x: there is none", r.Addr)
 	}
-	return unmapPages(r.Bytes)
+	if err := dev.FreePinned(toPointer(r.Addr)); err != nil && !isGone(err) {
+		return err
+	}
+	return nil
 }
 
-// Fill is never called: the memory has Bytes.
+// Fill is not called for memory with Bytes.
 func (p *pinnedProvider) Fill(r alloc.Region, n int64, v byte) error {
 	for i := range r.Bytes[:n] {
 		r.Bytes[i] = v

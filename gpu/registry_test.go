@@ -137,6 +137,7 @@ func TestFailedRegistrationsLeaveNothing(t *testing.T) {
 		}
 	}
 	b.Fail("cuMemHostUnregister", 1, gputest.Invalid)
+	b.Fail("cuMemHostUnregister", 2, gputest.Invalid)
 	must(r.Pin(b, b.host, p, 1))(t).Release()
 	if st := r.Stats(); st.Failures != 1 || st.Last == nil || st.Runs != 0 {
 		t.Fatalf("%+v", st)
@@ -155,6 +156,7 @@ func TestRegistrationsAfterAReset(t *testing.T) {
 	defer free()
 	r := b.card.Registry
 	old := must(r.Pin(b, b.host, p, int64(2*page)))(t)
+	b.Break()
 	ok(t, b.Reset())
 	if b.Locked(p) {
 		t.Fatal("the reset left it")

@@ -63,9 +63,6 @@ func (s *Scratch) Free() error {
 		return nil
 	}
 	err := s.stream.FreeAsync(s.Ptr)
-	if err != nil && !isGone(err) {
-		err = s.stream.FreeAsync(s.Ptr) // it would be lost until the next Reset
-	}
 	s.card.Reaper.After(s.stream, nil, charge)
 	if err != nil && !isGone(err) {
 		return fmt.Errorf("give back %s of scratch on %s: %w", size(s.bytes), s.card.Name(), err)

@@ -67,8 +67,7 @@ func TestFailedDevicesAreLeftOut(t *testing.T) {
 // A device that cannot be asked is passed over, and is there again afterwards.
 func TestADeviceThatCannotBeAsked(t *testing.T) {
 	ds := gputest.New(gputest.Config{}, gputest.Config{})
-	ds[0].Fail("", 1, gputest.Sticky)
-	_, _, _ = ds[0].Memory()
+	ds[0].Break()
 	s := gpu.NewSelection[int](ds[0], ds[1])
 	if must(s.Of(1))(t) != ds[1] || must(s.Of(2))(t) != ds[1] {
 		t.Fatal("chosen")

@@ -55,8 +55,6 @@ func Use(devs ...Device) (*Providers, error) {
 	return u, nil
 }
 
-func (u *Providers) devices() []Device { return u.devs }
-
 // Renew gives a device that was reset a provider for its new generation. What
 // is live frees to nothing. It does nothing if there was no Reset.
 func (u *Providers) Renew(d Device) error {
@@ -70,8 +68,6 @@ func (u *Providers) Renew(d Device) error {
 	if _, err := alloc.Default().Register(d.Space(), p); err != nil {
 		return err
 	}
-	// Page-locked memory that is pooled is no longer locked.
-	alloc.Default().TrimPoolOf(alloc.Pinned)
 	u.now[d] = p
 	return old.close()
 }

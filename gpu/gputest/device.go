@@ -3,7 +3,6 @@ package gputest
 import (
 	"fmt"
 	"sync"
-	"unsafe"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/gpu"
@@ -33,7 +32,6 @@ type Device struct {
 	plain      int64           // bytes taken by Alloc
 	used       int64           // of the stream-ordered pool
 	reserved   int64
-	pinned     map[unsafe.Pointer][]byte
 	streams    map[*stream]bool
 	events     int
 	modules    int
@@ -50,6 +48,7 @@ type block struct {
 	mem   []byte
 	n     int64 // as counted
 	async bool
+	freed bool // FreeAsync is queued
 }
 
 const align = 256
@@ -69,7 +68,7 @@ func New(configs ...Config) []*Device {
 			info: gpu.Info{Index: i, Name: c.Name, UUID: fmt.Sprintf("GPU-%08d", i), PCI: fmt.Sprintf("0000:%02x:00.0", i),
 				Major: 9, SMs: 4, Shared: 64 << 10, L2: 1 << 20, Total: c.Total, Driver: 13000},
 			host: h, others: c.Others, blocks: map[gpu.Ptr]*block{}, late: map[gpu.Ptr]int{},
-			pinned: map[unsafe.Pointer][]byte{}, streams: map[*stream]bool{}, kernels: map[string]Kernel{}, calls: map[string]int{},
+			streams: map[*stream]bool{}, kernels: map[string]Kernel{}, calls: map[string]int{},
 		}
 		d.wake.L = &d.mu
 		out[i] = d
@@ -159,7 +158,7 @@ func (d *Device) Free(p gpu.Ptr) error {
 	if d.forget(p) {
 		return nil
 	}
-	if err := d.call("cuMemFree", "%#x", uintptr(p)); err != nil {
+	if err := d.back("cuMemFree", "%#x", uintptr(p)); err != nil {
 		if d.sticky != nil {
 			// It ends with the context and is not asked for again.
 			d.release(p)
@@ -263,13 +262,24 @@ func (d *Device) Generation() uint64 {
 	return d.gen
 }
 
-// Reset begins a new generation. All that was there is gone.
+// Break ends the context by a sticky error.
+func (d *Device) Break() {
+	d.mu.Lock()
+	d.stick(d.failure("cuLaunchKernel", badAddress, ""))
+	d.mu.Unlock()
+}
+
+// Reset begins a new generation, if the context has ended. All that was there
+// is gone.
 func (d *Device) Reset() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls["cuDevicePrimaryCtxReset"]++
 	if d.closed {
 		return d.failure("cuDevicePrimaryCtxReset", deinitialized, "")
+	}
+	if d.sticky == nil {
+		return nil
 	}
 	if err := d.struck("cuDevicePrimaryCtxReset", ""); err != nil {
 		return err
@@ -280,7 +290,9 @@ func (d *Device) Reset() error {
 		}
 	}
 	for p, b := range d.blocks {
-		d.late[p]++
+		if !b.freed {
+			d.late[p]++
+		}
 		d.release(b.at)
 	}
 	d.end()
@@ -297,10 +309,6 @@ func (d *Device) end() {
 		delete(d.streams, s)
 	}
 	d.events, d.modules = 0, 0
-	for p, b := range d.pinned {
-		clear(b)
-		delete(d.pinned, p)
-	}
 	d.host.dropAll(d)
 	d.wake.Broadcast()
 }
@@ -353,8 +361,9 @@ type Stats struct {
 func (d *Device) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Stats{Allocations: len(d.blocks), Plain: d.plain, Used: d.used, Reserved: d.reserved, Pinned: len(d.pinned),
-		Registrations: d.host.count(d), Streams: len(d.streams), Events: d.events, Modules: d.modules}
+	registered, pinned := d.host.count(d)
+	return Stats{Allocations: len(d.blocks), Plain: d.plain, Used: d.used, Reserved: d.reserved, Pinned: pinned,
+		Registrations: registered, Streams: len(d.streams), Events: d.events, Modules: d.modules}
 }
 
 // Empty reports whether nothing is given out, but for what the pool keeps.

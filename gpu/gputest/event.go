@@ -83,7 +83,7 @@ func (e *event) Close() error {
 	if e.closed || e.gen != e.d.gen {
 		return nil
 	}
-	err := e.d.call("cuEventDestroy", "")
+	err := e.d.back("cuEventDestroy", "")
 	if err == nil || e.d.sticky != nil {
 		e.closed = true
 		e.d.events--

@@ -78,6 +78,23 @@ func (d *Device) call(name, format string, args ...any) error {
 	return d.struck(name, format, args...)
 }
 
+// back is call for what gives something back. It is tried twice, as a good
+// driver binding does, since nobody would try again later. Callers hold mu.
+func (d *Device) back(name, format string, args ...any) error {
+	err := d.call(name, format, args...)
+	if err != nil && d.sticky == nil && !d.closed {
+		err = d.call(name, format, args...)
+	}
+	return err
+}
+
+// Heal forgets the faults that have not met a call.
+func (d *Device) Heal() {
+	d.mu.Lock()
+	d.faults = nil
+	d.mu.Unlock()
+}
+
 // struck is the fault that meets this call, if one does. Callers hold mu.
 func (d *Device) struck(name, format string, args ...any) error {
 	var hit *fault

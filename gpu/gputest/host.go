@@ -18,6 +18,7 @@ type host struct {
 type lock struct {
 	p, from, to uintptr
 	d           *Device
+	pinned      []byte // memory of AllocPinned
 }
 
 // whole reports whether no registration ends within n bytes from p on: a driver
@@ -34,21 +35,26 @@ func (h *host) whole(p uintptr, n int64) bool {
 	return true
 }
 
+// dropAll ends d's registrations. What AllocPinned gave stays, locked.
 func (h *host) dropAll(d *Device) {
 	h.mu.Lock()
-	h.list = slices.DeleteFunc(h.list, func(l lock) bool { return l.d == d })
+	h.list = slices.DeleteFunc(h.list, func(l lock) bool { return l.d == d && l.pinned == nil })
 	h.mu.Unlock()
 }
 
-func (h *host) count(d *Device) (n int) {
+func (h *host) count(d *Device) (registered, pinned int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, l := range h.list {
-		if l.d == d {
-			n++
+		switch {
+		case l.d != d:
+		case l.pinned != nil:
+			pinned++
+		default:
+			registered++
 		}
 	}
-	return n
+	return registered, pinned
 }
 
 // Locked reports whether the page of p is page-locked.
@@ -85,12 +91,12 @@ func (d *Device) Register(p unsafe.Pointer, n int64) error {
 func (d *Device) Unregister(p unsafe.Pointer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.call("cuMemHostUnregister", "%#x", uintptr(p)); err != nil {
+	if err := d.back("cuMemHostUnregister", "%#x", uintptr(p)); err != nil {
 		return err
 	}
 	h := d.host
 	h.mu.Lock()
-	i := slices.IndexFunc(h.list, func(l lock) bool { return l.d == d && l.p == uintptr(p) })
+	i := slices.IndexFunc(h.list, func(l lock) bool { return l.d == d && l.p == uintptr(p) && l.pinned == nil })
 	if i < 0 {
 		h.mu.Unlock()
 		if d.gen > 0 {
@@ -111,7 +117,7 @@ func (d *Device) Unregister(p unsafe.Pointer) error {
 	return nil
 }
 
-// AllocPinned takes page-locked memory of the driver's own.
+// AllocPinned takes page-locked memory. It outlives a Reset.
 func (d *Device) AllocPinned(n int64) (unsafe.Pointer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,22 +127,39 @@ func (d *Device) AllocPinned(n int64) (unsafe.Pointer, error) {
 	if n <= 0 {
 		return nil, d.failure("cuMemHostAlloc", invalid, "%d bytes", n)
 	}
-	b := make([]byte, n)
+	b, err := mapPages(n)
+	if err != nil {
+		return nil, err
+	}
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	d.pinned[p] = b
+	d.host.mu.Lock()
+	d.host.list = append(d.host.list, lock{p: uintptr(p), from: uintptr(p), to: uintptr(p) + uintptr(len(b)), d: d, pinned: b})
+	d.host.mu.Unlock()
 	return p, nil
 }
 
-// FreePinned takes it back.
+// FreePinned takes it back, also while the context is ended.
 func (d *Device) FreePinned(p unsafe.Pointer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.call("cuMemFreeHost", "%#x", uintptr(p)); err != nil {
+	err := d.back("cuMemFreeHost", "%#x", uintptr(p))
+	if err != nil && d.sticky == nil {
 		return err
 	}
-	if d.pinned[p] == nil && d.gen == 0 {
+	for s := range d.streams {
+		s.drain()
+	}
+	h := d.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.list, func(l lock) bool { return l.d == d && l.p == uintptr(p) && l.pinned != nil })
+	if i < 0 {
 		return d.failure("cuMemFreeHost", invalid, "%#x", uintptr(p))
 	}
-	delete(d.pinned, p)
-	return nil
+	b := h.list[i].pinned
+	h.list = slices.Delete(h.list, i, i+1)
+	if e := unmapPages(b); e != nil {
+		return e
+	}
+	return err
 }

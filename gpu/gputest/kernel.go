@@ -72,7 +72,7 @@ func (m *module) Close() error {
 	if m.closed || m.gen != m.d.gen {
 		return nil
 	}
-	err := m.d.call("cuModuleUnload", "")
+	err := m.d.back("cuModuleUnload", "")
 	if err == nil || m.d.sticky != nil {
 		m.closed = true
 		m.d.modules--

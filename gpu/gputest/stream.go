@@ -121,15 +121,21 @@ func (s *stream) FreeAsync(p gpu.Ptr) error {
 	if d.forget(p) {
 		return nil
 	}
-	if err := s.enter("cuMemFreeAsync", "%#x", uintptr(p)); err != nil {
+	err := s.enter("cuMemFreeAsync", "%#x", uintptr(p))
+	if err != nil && d.sticky == nil && s.gen == d.gen {
+		err = s.enter("cuMemFreeAsync", "%#x", uintptr(p)) // see back
+	}
+	if err != nil {
 		if d.sticky != nil {
 			d.release(p)
 		}
 		return err
 	}
-	if b := d.blocks[p]; b == nil || !b.async {
+	b := d.blocks[p]
+	if b == nil || !b.async || b.freed {
 		return d.failure("cuMemFreeAsync", invalid, "%#x", uintptr(p))
 	}
+	b.freed = true
 	gen := s.gen
 	s.push(op{do: func() error {
 		d.mu.Lock()
@@ -280,7 +286,7 @@ func (s *stream) Close() error {
 	if s.gen != d.gen || s.ended {
 		return nil
 	}
-	err := d.call("cuStreamDestroy", "")
+	err := d.back("cuStreamDestroy", "")
 	if err == nil || d.sticky != nil {
 		s.ended = true
 		delete(d.streams, s)
