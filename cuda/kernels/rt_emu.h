@@ -26,7 +26,8 @@
 //
 // What differs from the GPU, on purpose: lanes of a warp never run in step;
 // copy16 copies when it is waited for, so a missing copy_wait is seen; a lane
-// that is not in the mask of a shuffle gives 0xdeadbeef.
+// that is not in the mask of a shuffle gives 0xdeadbeef; shared memory holds
+// nothing of the block before.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +39,6 @@
 #define __device__
 #define __global__
 #define __constant__
-#define __shared__ alignas(16) static __thread
 #ifdef __linux__
 #define EMU_TLS __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #else
@@ -63,7 +63,7 @@ static inline uint4 make_uint4(u32 x, u32 y, u32 z, u32 w) { return {x, y, z, w}
 // Where the running thread is. Set when fibers change.
 struct emu_place {
   uint3 thread, block, block_dim, grid_dim;
-  void* dynamic;
+  void* dynamic;  // shared memory of the launch
 };
 extern __thread emu_place emu_here EMU_TLS;
 #define threadIdx (emu_here.thread)
@@ -71,9 +71,18 @@ extern __thread emu_place emu_here EMU_TLS;
 #define blockDim (emu_here.block_dim)
 #define gridDim (emu_here.grid_dim)
 
-// SHARED is memory of the block: of the OS thread that runs it. Both stand
-// inside a kernel or a function.
-#define SHARED(type, name, count) __shared__ type name[count]
+// Shared memory belongs to the OS thread that runs the block. A block finds 0xa5
+// in it, and past its end a page that is not there. Both stand inside a kernel
+// or a function.
+struct emu_slot {
+  u32 id, bytes;
+  size_t at;
+  explicit emu_slot(size_t bytes);
+};
+void* emu_shared(const emu_slot& s);
+#define SHARED(type, name, count)                                   \
+  static const emu_slot RT_PASTE(emu_slot, name)(sizeof(type) * (count)); \
+  type(&name)[count] = *static_cast<type(*)[count]>(emu_shared(RT_PASTE(emu_slot, name)))
 #define DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(emu_here.dynamic)
 
 enum emu_warp_op : u32 { EMU_SYNC, EMU_SHFL, EMU_BALLOT, EMU_MATCH };
@@ -133,6 +142,7 @@ struct emu_export {
   const char* name;
   void (*call)(void* const* params);
   const u32* sizes;
+  const unsigned char* pointers;  // 1: to what is only read, 2: to what is written
   u32 count;
   u32 threads;  // most threads of a block
   const emu_export* next;
@@ -144,6 +154,10 @@ template <class... A, void (*F)(A...)> struct emu_entry<F> {
   static_assert((std::is_trivially_copyable_v<A> && ...), "kernels take plain values");
   static constexpr u32 count = sizeof...(A);
   static constexpr u32 sizes[count + 1] = {u32(sizeof(A))..., 0};
+  template <class T>
+  static constexpr unsigned char pointer =
+      !std::is_pointer_v<T> ? 0 : std::is_const_v<std::remove_pointer_t<T>> ? 1 : 2;
+  static constexpr unsigned char pointers[count + 1] = {pointer<A>..., 0};
   template <size_t... I> static void spread(void* const* p, std::index_sequence<I...>) {
     std::tuple<std::remove_cv_t<A>...> v;
     (memcpy(static_cast<void*>(&std::get<I>(v)), p[I], sizeof(A)), ...);
@@ -160,9 +174,9 @@ template <class... A, void (*F)(A...)> struct emu_entry<F> {
 #define EXPORT(name)                                                                              \
   static struct RT_PASTE(emu_export, name) : emu_export {                                         \
     RT_PASTE(emu_export, name)()                                                                  \
-        : emu_export{RT_STR(ENTRY(name)),      emu_entry<&ENTRY(name)>::call,                     \
-                     emu_entry<&ENTRY(name)>::sizes, emu_entry<&ENTRY(name)>::count,              \
-                     RT_PASTE(emu_threads, name), nullptr} {                                      \
+        : emu_export{RT_STR(ENTRY(name)),           emu_entry<&ENTRY(name)>::call,                \
+                     emu_entry<&ENTRY(name)>::sizes, emu_entry<&ENTRY(name)>::pointers,           \
+                     emu_entry<&ENTRY(name)>::count, RT_PASTE(emu_threads, name), nullptr} {      \
       emu_register(this);                                                                         \
     }                                                                                             \
   } RT_PASTE(emu_exported, name);

@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -49,7 +51,10 @@ struct Runner {
   u32 warp_alive[MaxThreads / 32] = {};
   u32 ready[MaxThreads], head = 0, tail = 0;  // a ring of lanes
   u32 order_of[MaxThreads], order_threads = 0, order_kind = 0;
-  char* shared = nullptr;
+  char* shared = nullptr;  // of launches
+  char* slots = nullptr;   // of SHARED, each with a page behind it
+  std::vector<u64> slot_block;  // by slot: the block that had it last; 0: none yet
+  u64 block = 0;                // counts
   void (*job)(void*) = nullptr;  // guarded
   void* job_arg = nullptr;
   Trouble trouble = Fine;
@@ -59,21 +64,34 @@ struct Runner {
 __thread Runner* runner EMU_TLS;
 u32 order_now = 0;
 
-// Of a thread that ends, its fibers end too.
-struct Owner {
-  Runner r;
-  ~Owner() {
-    runner = nullptr;
-    for (Fiber* f : r.all) free_fiber(f);
-    if (r.shared) munmap(r.shared, SharedBytes + size_t(sysconf(_SC_PAGESIZE)));
-  }
-};
+constexpr size_t SlotBytes = size_t(64) << 20;
+size_t page_bytes() {
+  static const size_t n = size_t(sysconf(_SC_PAGESIZE));
+  return n;
+}
+
+// Of a thread that ends, its fibers end too. A key and not a thread_local: the
+// library has little room for those.
+void end_runner(void* p) {
+  auto r = static_cast<Runner*>(p);
+  runner = nullptr;
+  for (Fiber* f : r->all) free_fiber(f);
+  if (r->shared) munmap(r->shared, SharedBytes + page_bytes());
+  if (r->slots) munmap(r->slots, SlotBytes);
+  delete r;
+}
 
 Runner& mine() {
   if (runner) return *runner;
-  static thread_local Owner o;
-  adopt(&o.r.home);
-  return *(runner = &o.r);
+  static const pthread_key_t key = [] {
+    pthread_key_t k;
+    if (pthread_key_create(&k, end_runner) != 0) abort();
+    return k;
+  }();
+  runner = new Runner;
+  pthread_setspecific(key, runner);
+  adopt(&runner->home);
+  return *runner;
 }
 
 void fiber_main();
@@ -241,12 +259,11 @@ void set_threads(Runner& r, u32 n) {
 
 void* dynamic(Runner& r, u32 bytes) {
   if (bytes == 0) return nullptr;
-  size_t page = size_t(sysconf(_SC_PAGESIZE));
   if (!r.shared) {
-    void* m = mmap(nullptr, SharedBytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* m = mmap(nullptr, SharedBytes + page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) abort();
     r.shared = static_cast<char*>(m);
-    mprotect(r.shared + SharedBytes, page, PROT_NONE);
+    mprotect(r.shared + SharedBytes, page_bytes(), PROT_NONE);
   }
   char* p = r.shared + SharedBytes - (bytes + 127) / 128 * 128;  // an access past its end is seen
   memset(p, 0xa5, bytes);
@@ -324,6 +341,7 @@ Trouble run_block(const Grid& g, uint3 index) {
   emu_here.grid_dim = g.grid;
   emu_here.dynamic = dynamic(r, g.shared);
   r.grid = &g;
+  r.block++;
   r.threads = r.alive = n;
   r.next = r.waiting = r.head = r.tail = 0;
   r.trouble = Fine;
@@ -343,6 +361,7 @@ Trouble run_block(const Grid& g, uint3 index) {
     u32 t = r.lane;
     if (r.trouble == BadAddress) fprintf(stderr, "thread %u touches %p, where no memory is\n", t, r.where);
     if (r.trouble == StackOverflow) fprintf(stderr, "thread %u needs more stack than there is\n", t);
+    if (r.trouble == DividedByZero) fprintf(stderr, "thread %u divides by zero\n", t);
     if (r.trouble == BadMask) fprintf(stderr, "thread %u is not in the mask of its own warp operation\n", t);
   }
   if (r.trouble != Fine) scrap(r);
@@ -362,15 +381,47 @@ Trouble guarded(void (*f)(void*), void* arg) {
   return r.trouble;
 }
 
-void caught(void* addr) {
-  if (!runner || !runner->now) return;
+bool guards_now() { return runner && runner->now; }
+
+void caught(void* addr, bool division) {
   Runner& r = *runner;
-  stop(r, overflowed(r.now, addr) ? StackOverflow : BadAddress, addr);
+  stop(r, division ? DividedByZero : overflowed(r.now, addr) ? StackOverflow : BadAddress, addr);
 }
 
 }  // namespace emu
 
 using namespace emu;
+
+// A slot is placed when it is first met, and a page is kept free behind it.
+emu_slot::emu_slot(size_t bytes) : bytes(u32(bytes)) {
+  static std::atomic<u32> ids{0};
+  static std::atomic<size_t> end{0};
+  size_t page = page_bytes(), all = (bytes + page - 1) / page * page + page;
+  id = ids++;
+  at = end.fetch_add(all);
+  if (at + all > SlotBytes) {
+    fprintf(stderr, "emulator: the kernels have too much shared memory\n");
+    abort();
+  }
+}
+
+void* emu_shared(const emu_slot& s) {
+  Runner& r = *runner;
+  size_t page = page_bytes(), pages = (s.bytes + page - 1) / page * page;
+  if (r.slot_block.size() <= s.id) r.slot_block.resize(s.id + 1);
+  if (!r.slots) {
+    void* m = mmap(nullptr, SlotBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) abort();
+    r.slots = static_cast<char*>(m);
+  }
+  char* first = r.slots + s.at;
+  char* p = first + pages - (s.bytes + 15) / 16 * 16;
+  if (r.slot_block[s.id] == r.block) return p;
+  if (r.slot_block[s.id] == 0) mprotect(first, pages, PROT_READ | PROT_WRITE);
+  r.slot_block[s.id] = r.block;
+  memset(p, 0xa5, s.bytes);
+  return p;
+}
 
 extern "C" void emu_register(emu_export* e) {
   e->next = first_export;

@@ -20,7 +20,7 @@ struct Grid {
 };
 
 // What ended a block before its end.
-enum Trouble { Fine, BadAddress, StackOverflow, Deadlock, BadMask };
+enum Trouble { Fine, BadAddress, StackOverflow, Deadlock, BadMask, DividedByZero };
 
 // order is how a block's threads start: 0 from the first, 1 from the last, more
 // in an order drawn with it.
@@ -30,8 +30,9 @@ void set_order(u32 order);
 Trouble run_block(const Grid& g, uint3 index);
 // guarded runs f(arg) so that an access to memory that is not there is an answer.
 Trouble guarded(void (*f)(void*), void* arg);
-// The calling thread's part in faults: whether addr was touched by what runs
-// guarded here. If so it does not return.
-void caught(void* addr);
+// Whether this thread runs a block or something guarded: then its faults are
+// for caught, which does not return.
+bool guards_now();
+void caught(void* addr, bool division);
 
 }  // namespace emu

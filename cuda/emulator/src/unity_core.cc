@@ -1,0 +1,10 @@
+// What stands behind the calls, compiled together.
+#include "arena.cc"
+#include "config.cc"
+#include "control.cc"
+#include "faults.cc"
+#include "grid.cc"
+#include "ptx.cc"
+#include "share.cc"
+#include "stream.cc"
+#include "world.cc"
