@@ -35,9 +35,9 @@ const LibraryEnv = "SNARKLINE_CUDA_LIBRARY"
 // NVMLEnv names the variable that holds the path of NVML's library.
 const NVMLEnv = "SNARKLINE_NVML_LIBRARY"
 
-// MinVersion is the oldest driver interface that runs the kernels: CUDA 11.7,
-// the first that reads PTX 7.8. It comes with drivers from 515.43 on.
-const MinVersion = 11070
+// MinVersion is the oldest driver interface that runs the kernels: CUDA 11.8,
+// the first that reads PTX 7.8. It comes with drivers from 520.61 on.
+const MinVersion = 11080
 
 // MinMajor is the oldest compute capability that runs the kernels: 8.0.
 const MinMajor = 8

@@ -51,7 +51,7 @@ func (d *Driver) start() error {
 	}
 	d.version = int(v)
 	if d.version < MinVersion {
-		return fmt.Errorf("%s supports CUDA %s, and the kernels need %s or later (an NVIDIA driver from 515.43 on): %w",
+		return fmt.Errorf("%s supports CUDA %s, and the kernels need %s or later (an NVIDIA driver from 520.61 on): %w",
 			d.lib.path, versionText(d.version), versionText(MinVersion), gpu.ErrNoDevice)
 	}
 	if err := d.api.rest(d.lib); err != nil {
@@ -69,7 +69,7 @@ func (d *Driver) unusable(e *gpu.Error) error {
 	return e
 }
 
-// versionText is "11.7" for 11070.
+// versionText is "11.8" for 11080.
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
 // Version is the driver's interface version, 13000 for CUDA 13.0.

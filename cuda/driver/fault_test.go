@@ -10,12 +10,16 @@ import (
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/snarkline/snarkline/gpu"
 )
 
-// program uses everything once, like a caller that frees on every path, and is
+func program(dev gpu.Device) error { return Program(dev, "add") }
+
+// Program uses everything once, like a caller that frees on every path, and is
 // wrong if its sum is.
-func program(dev gpu.Device) (err error) {
+func Program(dev gpu.Device, kernel string) (err error) {
 	defer func() { err = errors.Join(err, dev.Trim(0)) }()
 	closing := func(f func() error) { err = errors.Join(err, f()) }
 	if _, _, err := dev.Memory(); err != nil {
@@ -41,12 +45,12 @@ func program(dev gpu.Device) (err error) {
 		return err
 	}
 	defer func() { closing(end.Close) }()
-	m, err := dev.Load("add", []byte(addPTX))
+	m, err := dev.Load("add", ptx(kernel))
 	if err != nil {
 		return err
 	}
 	defer func() { closing(m.Close) }()
-	add, err := m.Function("add")
+	add, err := m.Function(kernel)
 	if err != nil {
 		return err
 	}
@@ -56,11 +60,24 @@ func program(dev gpu.Device) (err error) {
 		return err
 	}
 	defer func() { closing(func() error { return dev.FreePinned(pinned) }) }()
-	var other [1 << 12]uint32 // the stand-in does not mind whose it is
-	if err := dev.Register(unsafe.Pointer(&other), int64(len(other))*4); err != nil {
+	mapped, err := unix.Mmap(-1, 0, 1<<14, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
 		return err
 	}
-	defer func() { closing(func() error { return dev.Unregister(unsafe.Pointer(&other)) }) }()
+	defer func() { closing(func() error { return unix.Munmap(mapped) }) }()
+	here := unsafe.Pointer(unsafe.SliceData(mapped))
+	if err := dev.Register(here, int64(len(mapped))); err != nil {
+		return err
+	}
+	defer func() { closing(func() error { return dev.Unregister(here) }) }()
+	// What was queued is done before anything is let go.
+	defer func() {
+		for _, s := range []gpu.Stream{st, high} {
+			if err := s.Sync(); err != nil {
+				closing(s.Sync)
+			}
+		}
+	}()
 	a, err := dev.Alloc(4 * n)
 	if err != nil {
 		return err
@@ -71,14 +88,14 @@ func program(dev gpu.Device) (err error) {
 		return err
 	}
 	defer func() { closing(func() error { return st.FreeAsync(b) }) }()
-	for i := range other[:n] {
-		other[i] = uint32(i)
+	for i := range words(here, n) {
+		words(here, n)[i] = uint32(i)
 	}
 	args := gpu.NewArgs()
 	defer args.Close()
 	for _, f := range []func() error{
 		func() error { return st.Record(begin) },
-		func() error { return st.CopyIn(a, unsafe.Pointer(&other), 4*n) },
+		func() error { return st.CopyIn(a, here, 4*n) },
 		func() error { return st.Fill(b, 1, 4*n) },
 		func() error { return st.Launch(add, gpu.Linear(n, 32), args.Ptr(a).Ptr(b).Ptr(b).U32(n)) },
 		func() error { return st.Copy(a, b, 4*n) },

@@ -65,7 +65,7 @@ func TestOpenOldDriver(t *testing.T) {
 	s := newStandin(t, "cuMemAllocAsync") // as an old one would
 	s.Setup(11040, 1, 8)
 	_, err := Open(s.path)
-	mustSay(t, err, gpu.ErrNoDevice, "11.4", "11.7", s.path)
+	mustSay(t, err, gpu.ErrNoDevice, "11.4", "11.8", s.path)
 }
 
 func TestOpenNoDevice(t *testing.T) {
