@@ -104,15 +104,21 @@ func PlanMSM(sms int, id curve.ID, g curve.Group, n int, limit int64) (Plan, err
 
 // planMSM is the plan for windows of c bits.
 func planMSM(sms int, id curve.ID, g curve.Group, n, c int) (Plan, error) {
-	sort, err := PlanSort(id, n, c, 0)
+	return planSegments(sms, id, g, n, c, 0, 0)
+}
+
+// planSegments also says how many points a task and how many buckets a segment
+// has at most; 0 chooses.
+func planSegments(sms int, id curve.ID, g curve.Group, n, c, lmax, size int) (Plan, error) {
+	sort, err := PlanSort(id, n, c, lmax)
 	if err != nil {
 		return Plan{}, err
 	}
 	p := Plan{N: max(n, 1), Sort: sort, id: id, g: g, shape: shapeOf(id, g), affine: id.PointBytes(g), point: 2 * id.PointBytes(g), warps: int64(16 * sms)}
-	p.segment = 2
-	for size := 4; size <= min(64, sort.NB/sort.W); size *= 2 {
-		if p.segmentSeconds(sms, size) < p.segmentSeconds(sms, p.segment) {
-			p.segment = size
+	p.segment = max(size, 2)
+	for more := 4; size == 0 && more <= min(64, sort.NB/sort.W); more *= 2 {
+		if p.segmentSeconds(sms, more) < p.segmentSeconds(sms, p.segment) {
+			p.segment = more
 		}
 	}
 	log := 0

@@ -1,0 +1,27 @@
+package kernels
+
+import (
+	"github.com/snarkline/snarkline/curve"
+)
+
+// MarkPhases has f called when a phase of the run is queued.
+func (r *Run) MarkPhases(f func(phase string) error) { r.mark = f }
+
+// PlanWindows is a plan for windows of c bits and passes of n terms.
+func (m *MSM) PlanWindows(n, c int) (Plan, error) {
+	return planMSM(m.set.dev.Info().SMs, m.set.id, m.g, n, c)
+}
+
+// PlanSegments is the same with tasks of lmax points and segments of size buckets.
+func (m *MSM) PlanSegments(n, c, lmax, size int) (Plan, error) {
+	return planSegments(m.set.dev.Info().SMs, m.set.id, m.g, n, c, lmax, size)
+}
+
+// Segment is the number of buckets of a segment.
+func (p *Plan) Segment() int { return p.segment }
+
+// Shape gives threads of a block and bytes of shared memory of accumulate.
+func Shape(id curve.ID, g curve.Group) (threads, shared int) {
+	s := shapeOf(id, g)
+	return s.threads, s.threads * s.adder
+}
