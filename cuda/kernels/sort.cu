@@ -229,7 +229,8 @@ KERNEL_BOUNDS(sort_high, TILE_THREADS, 2)(const u32* planes, u32 stride, const u
       if (d) key[k] = digit_of(d);
     }
   }
-  UNROLL for (u32 k = 0; k < ITEMS; k++) place[k] = take_place(bins, (key[k] & 0x7fffffffu) >> low, key[k] != ~0u);
+  UNROLL for (u32 k = 0; k < ITEMS; k++)
+    if (tile + k * TILE_THREADS < n) place[k] = take_place(bins, (key[k] & 0x7fffffffu) >> low, key[k] != ~0u);
   block_sync();
   u32 total = place_bins(bins, moved, sums, 1u << high, rooms + (window << high));
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
@@ -265,8 +266,13 @@ KERNEL_BOUNDS(sort_count, TILE_THREADS, 3)(const u32* values, const u16* lows, u
   for (u32 i = threadIdx.x; i < 1u << low; i += TILE_THREADS) bins[i] = 0;
   block_sync();
   uint4 tile = tiles[t];
-  u32 base = tile.x - firsts[from];
-  for (u32 i = threadIdx.x; i < tile.y; i += TILE_THREADS) atomic_add(&bins[low_bits(values, lows, base + i, packed, low)], 1);
+  u32 base = tile.x - firsts[from], bin[ITEMS];
+  UNROLL for (u32 k = 0; k < ITEMS; k++) {
+    u32 i = k * TILE_THREADS + threadIdx.x;
+    bin[k] = i < tile.y ? low_bits(values, lows, base + i, packed, low) : ~0u;
+  }
+  UNROLL for (u32 k = 0; k < ITEMS; k++)
+    if (bin[k] != ~0u) atomic_add(&bins[bin[k]], 1);
   block_sync();
   for (u32 i = threadIdx.x; i < 1u << low; i += TILE_THREADS)
     if (bins[i]) atomic_add(&lengths[(tile.z << low) + i], bins[i]);
@@ -283,7 +289,12 @@ KERNEL_BOUNDS(sort_starts, LOOP_THREADS, 1)(const u32* firsts, u32 from, u32 to,
     u32 b = i + lane_of();
     bool in = b < 1u << low;
     b += partition << low;
-    u32 n = in ? lengths[b] : 0, up = warp_scan(n);
+    u32 n = in ? lengths[b] : 0;
+    if (!ballot(~0u, n)) {  // often, when there are few points
+      if (in) starts[b] = at;
+      continue;
+    }
+    u32 up = warp_scan(n);
     if (in) starts[b] = at + up - n;
     at += shfl(~0u, up, 31);
   }
@@ -307,10 +318,10 @@ KERNEL_BOUNDS(sort_low, TILE_THREADS, 2)(const u32* values, const u16* lows, u32
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
     u32 i = k * TILE_THREADS + threadIdx.x;
     value[k] = i < tile.y ? values[base + i] : 0;
-    key[k] = i < tile.y ? (packed ? (value[k] >> packed) & ((1u << low) - 1) : lows[base + i]) : 0;
+    key[k] = i < tile.y ? low_bits(values, lows, base + i, packed, low) : 0;
   }
   UNROLL for (u32 k = 0; k < ITEMS; k++)
-    key[k] |= take_place(bins, key[k], k * TILE_THREADS + threadIdx.x < tile.y) << 16;
+    if (k * TILE_THREADS < tile.y) key[k] |= take_place(bins, key[k], k * TILE_THREADS + threadIdx.x < tile.y) << 16;
   block_sync();
   u32 total = place_bins(bins, moved, sums, 1u << low, starts + (tile.z << low));
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
@@ -339,6 +350,7 @@ KERNEL_BOUNDS(sort_tasks, LOOP_THREADS, 1)(const u32* lengths, u32* starts, u32 
       starts[b] -= n;
     }
     bool is_heavy = n > longest;
+    if (!ballot(~0u, n)) continue;
     take_place(bins, n, n && !is_heavy);
     u32 heavies = ballot(~0u, is_heavy);
     if (!heavies) continue;
@@ -421,7 +433,8 @@ KERNEL_BOUNDS(sort_order, TILE_THREADS, 2)(const u32* lengths, u32 buckets, u32 
     u32 n = s < slots ? lengths[s] : 0;
     key[k] = s < buckets && n > longest ? 0 : length_class(n);
   }
-  UNROLL for (u32 k = 0; k < ITEMS; k++) key[k] |= take_place(bins, key[k], key[k] != 0) << 16;
+  UNROLL for (u32 k = 0; k < ITEMS; k++)
+    if (tile + k * TILE_THREADS < slots) key[k] |= take_place(bins, key[k], key[k] != 0) << 16;
   block_sync();
   place_bins(bins, moved, sums, LENGTHS, rooms);
   UNROLL for (u32 k = 0; k < ITEMS; k++) {

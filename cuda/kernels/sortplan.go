@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math/big"
+	"math/bits"
 
 	"github.com/snarkline/snarkline/curve"
 )
@@ -12,6 +13,7 @@ const (
 	sortTile     = 8192    // elements that a block sorts at a time
 	sortLengths  = 1024    // lengths of tasks that are told apart
 	sortHighBits = 10      // of a bucket's number, in the first pass, at most
+	sortLowBits  = 11      // and in the second
 	sortBatch    = 1 << 27 // elements that are under way at a time
 
 	// HeavyGroup is how many chunks of a heavy bucket one group has, at most.
@@ -106,7 +108,8 @@ func PlanSort(id curve.ID, n, c, lmax int) (SortPlan, error) {
 	for i := range p.bias {
 		p.bias[i] = uint32(new(big.Int).Rsh(bias, uint(32*i)).Uint64())
 	}
-	p.high = min(sortHighBits, max(c-1-11, c/2))
+	// Partitions of a quarter of a tile or more, if there are so many terms.
+	p.high = max(min(sortHighBits, c/2, bits.Len(uint(n))-12), c-1-sortLowBits, 0)
 	p.low = c - 1 - p.high
 	p.partitions = w << p.high
 
