@@ -8,8 +8,9 @@ import (
 )
 
 // Restart lets an item be made again from its source's value, up to n times,
-// when a stage fails on it with an error that says FromStart() bool is true. All
-// that was made of the item is freed first, as if it had failed; then it is
+// when a stage fails on it with an error that says FromStart() bool is true, or
+// with one that says Temporary() bool is true when the stage is tried no more (see
+// Retry). All that was made of the item is freed first, as if it had failed; then it is
 // admitted anew, under the same key and in its old place in the order. The value
 // is kept until the item has left for good, with a reference on each of its
 // buffers, and must be good for another use. It is an option of sources.
@@ -99,7 +100,7 @@ func (r *run) again(s *station, it *item, err error) bool {
 	if it.fate.Load() == retracted {
 		return true
 	}
-	if len(it.story.past) >= it.story.source.node.restarts || !fromStart(err) || r.stopped.Load() || r.parent.Err() != nil {
+	if len(it.story.past) >= it.story.source.node.restarts || !fromStart(err) && !temporary(err) || r.stopped.Load() || r.parent.Err() != nil {
 		return false
 	}
 	if !it.fate.CompareAndSwap(open, retracted) {
