@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/gpu"
@@ -109,3 +110,11 @@ func (r *ref) Retain()            { r.n++ }
 func (r *ref) Release()           { r.ends++ }
 func (r *ref) Bytes() int64       { return 7 }
 func (r *ref) Space() alloc.Space { return alloc.Host }
+
+// mapped is n pages that are not of Go's heap in any build.
+func mapped(t testing.TB, n int) (unsafe.Pointer, func()) {
+	t.Helper()
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	ok(t, err)
+	return p, func() { ok(t, unix.MunmapPtr(p, uintptr(n*page))) }
+}

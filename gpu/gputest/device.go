@@ -26,6 +26,7 @@ type Device struct {
 	closed     bool
 	gen        uint64
 	sticky     error
+	dying      int // of those who end the context: no stream begins anything
 	others     int64
 	blocks     map[gpu.Ptr]*block
 	late       map[gpu.Ptr]int // addresses of earlier generations that are not freed

@@ -122,13 +122,22 @@ func (d *Device) struck(name, format string, args ...any) error {
 	return d.sticky
 }
 
-// stick ends the context. Callers hold mu.
+// stick ends the context, once the streams have stopped: nothing reads or
+// writes host memory when somebody is told. Callers hold mu.
 func (d *Device) stick(err error) {
-	if d.sticky == nil {
-		d.sticky = err
-	}
+	gen := d.gen
+	d.dying++
 	for s := range d.streams {
-		s.queue = nil
+		for s.busy {
+			d.wake.Wait()
+		}
+	}
+	d.dying--
+	if d.gen == gen && d.sticky == nil {
+		d.sticky = err
+		for s := range d.streams {
+			s.queue = nil
+		}
 	}
 	d.wake.Broadcast()
 }

@@ -46,7 +46,7 @@ func (s *stream) run() {
 		switch {
 		case s.ended && len(s.queue) == 0:
 			return
-		case len(s.queue) == 0 || d.held || s.queue[0].ready != nil && !s.queue[0].ready():
+		case len(s.queue) == 0 || d.held || d.dying > 0 || s.queue[0].ready != nil && !s.queue[0].ready():
 			d.wake.Wait()
 			continue
 		}
