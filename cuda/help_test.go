@@ -32,6 +32,7 @@ var small = []Option{Margin(0), Chunk(64 << 10)}
 // the test. Then nothing may be left, of memory, of goroutines or on the card.
 func newEngine(t testing.TB, id curve.ID, config emulator.Config, opts ...Option) *Engine {
 	t.Helper()
+	key(t, id, 300, 200, groth16.SetupOptions{Basis: curve.Coset}) // shared: not a leak
 	leakFree(t)
 	dev := emulator.TestDevice(t, config)
 	e, err := New(dev, id, host(t, id), append(append([]Option{}, small...), opts...)...)
