@@ -38,7 +38,7 @@ FN LowRounds low_rounds(u32 bits) {
 FN u32 window(const LowRounds& l, u32 i) { return i < l.threes ? 3 * i : l.threes + 2 * i - 1; }
 FN Round low_round(const LowRounds& l, u32 i, bool plain, u32 one) {
   const u32 p = window(l, i);
-  return {1u << p, threadIdx.x & ((1u << p) - 1), i < l.threes ? 0u : 1u, plain, one};
+  return round_at(1u << p, threadIdx.x & ((1u << p) - 1), plain, one, i >= l.threes);
 }
 
 // ntt_forward_first does levels 1 … 2^(bits−1), 5 ≤ bits ≤ 10. plain: without a
@@ -50,15 +50,17 @@ KERNEL_BOUNDS(ntt_forward_first, 128, 4)(const uint4* in, uint4* out, const uint
   const LowRounds l = low_rounds(bits);
   u32 x[8][8];
   UNROLL for (u32 k = 0; k < 8; k++) load(x[k], in, base + k * TILE_THREADS + threadIdx.x);
-  UNROLL for (u32 k = 0; k < 8; k++) keep(tile, k * TILE_THREADS + threadIdx.x, x[k]);
+  UNROLL for (u32 k = 0; k < 8; k++) keep(tile, spot(k * TILE_THREADS + threadIdx.x), x[k]);
   block_sync();
   fetch_all(x, tile, 0);
+  BETWEEN("fetched first");
   u32 i = 0;
   if (plain) {
     butterflies<false, true>(x, table, low_round(l, 0, true, one));
     keep_all(tile, 0, x);
     block_sync();
     fetch_all(x, tile, window(l, 1));
+    BETWEEN("fetched second");
     i = 1;
   }
   ROLLED for (;;) {
@@ -68,6 +70,7 @@ KERNEL_BOUNDS(ntt_forward_first, 128, 4)(const uint4* in, uint4* out, const uint
     block_sync();
     i++;
     fetch_all(x, tile, window(l, i));
+    BETWEEN("fetched");
   }
   const u32 p = window(l, i), at = base + place(threadIdx.x, p);
   UNROLL for (u32 k = 0; k < 8; k++) store(out, at + (k << p), x[k]);
@@ -85,6 +88,7 @@ KERNEL_BOUNDS(ntt_inverse_last, 128, 4)(const uint4* in, uint4* out, const uint4
   u32 i = l.count - 1;
   const u32 p = window(l, i), at = base + place(threadIdx.x, p);
   UNROLL for (u32 k = 0; k < 8; k++) load(x[k], in, at + (k << p));
+  BETWEEN("loaded");
   ROLLED for (;;) {
     butterflies<true, false>(x, table, low_round(l, i, plain != 0, 0));
     keep_all(tile, window(l, i), x);
@@ -92,6 +96,7 @@ KERNEL_BOUNDS(ntt_inverse_last, 128, 4)(const uint4* in, uint4* out, const uint4
     if (i == (plain ? 1 : 0)) break;
     i--;
     fetch_all(x, tile, window(l, i));
+    BETWEEN("fetched");
   }
   if (plain) {
     fetch_all(x, tile, 0);
@@ -108,7 +113,7 @@ KERNEL_BOUNDS(ntt_inverse_last, 128, 4)(const uint4* in, uint4* out, const uint4
     u32 y[8], z[8];
     UNROLL for (u32 j = 0; j < 8; j++) z[j] = next[j];
     if (from && k < 7) load(next, from, base + e + TILE_THREADS);
-    fetch(y, tile, e);
+    fetch(y, tile, spot(e));
     halve_times(y, shift);
     if (from) fr_sub_r(y, z, y);
     store(out, base + e, y);
@@ -135,7 +140,7 @@ FN u32 address(const Columns& c, u32 l) { return c.base + ((l >> c.wide) << c.lo
 FN Round column_round(const Columns& c, u32 i, bool plain, u32 one) {
   const u32 low = threadIdx.x & ((1u << (c.wide + 3 * i)) - 1);
   const u32 from = ((low >> c.wide) << c.lo) + c.column + (low & ((1u << c.wide) - 1));
-  return {1u << (c.lo + 3 * i), from, 0, plain, one};
+  return round_at(1u << (c.lo + 3 * i), from, plain, one, false);
 }
 
 FN void load_columns(u32 (&x)[8][8], const uint4* in, const Columns& c, u32 i) {
@@ -153,6 +158,7 @@ KERNEL_BOUNDS(ntt_forward, 128, 4)(const uint4* in, uint4* out, const uint4* __r
   const Columns c = columns(lo, rounds);
   u32 x[8][8];
   load_columns(x, in, c, 0);
+  BETWEEN("loaded");
   u32 i = 0;
   ROLLED for (;;) {
     butterflies<false, false>(x, table, column_round(c, i, plain != 0, one));
@@ -161,6 +167,7 @@ KERNEL_BOUNDS(ntt_forward, 128, 4)(const uint4* in, uint4* out, const uint4* __r
     block_sync();
     i++;
     fetch_all(x, tile, c.wide + 3 * i);
+    BETWEEN("fetched");
   }
   const u32 p = c.wide + 3 * i, l = place(threadIdx.x, p), at = address(c, l), apart = lo + 3 * i;
   if (!last) {
@@ -175,7 +182,7 @@ KERNEL_BOUNDS(ntt_forward, 128, 4)(const uint4* in, uint4* out, const uint4* __r
   for (u32 k = 0; k < 8; k++) {
     const u32 e = at + (k << apart);
     u32 y[8];
-    fetch(y, tile, l | (k << p));
+    fetch(y, tile, spot(l | (k << p)));
     if (a) {
       u32 z[8];
       UNROLL for (u32 j = 0; j < 8; j++) z[j] = next[j];
@@ -198,6 +205,7 @@ KERNEL_BOUNDS(ntt_inverse, 128, 4)(const uint4* in, uint4* out, const uint4* __r
   u32 x[8][8];
   u32 i = rounds - 1;
   load_columns(x, in, c, i);
+  BETWEEN("loaded");
   ROLLED for (;;) {
     butterflies<true, false>(x, table, column_round(c, i, plain != 0, 0));
     if (i == 0) break;
@@ -205,6 +213,7 @@ KERNEL_BOUNDS(ntt_inverse, 128, 4)(const uint4* in, uint4* out, const uint4* __r
     block_sync();
     i--;
     fetch_all(x, tile, c.wide + 3 * i);
+    BETWEEN("fetched");
   }
   const u32 at = address(c, place(threadIdx.x, c.wide));
   UNROLL for (u32 k = 0; k < 8; k++) store(out, at + (k << lo), x[k]);
@@ -222,17 +231,17 @@ KERNEL_BOUNDS(ntt_small, 256, 1)(const uint4* in, uint4* out, const uint4* __res
   for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
     u32 x[8];
     load(x, in, i);
-    keep(tile, i, x);
+    keep(tile, spot(i), x);
   }
   ROLLED for (u32 level = 0; level < log; level++) {
     block_sync();
     const u32 q = inverse ? log - 1 - level : level, m = 1u << q;
     for (u32 i = threadIdx.x; i < n / 2; i += blockDim.x) {
       const u32 l = ((i >> q) << (q + 1)) | (i & (m - 1));
-      const Round r{m, i & (m - 1), 0, plain != 0, one};
+      const Round r = round_at(m, i & (m - 1), plain != 0, one, false);
       u32 x[8], y[8], w[8], v[8];
-      fetch(x, tile, l);
-      fetch(y, tile, l + m);
+      fetch(x, tile, spot(l));
+      fetch(y, tile, spot(l + m));
       u32 u[8];
       if (inverse) {
         load_factor(w, v, table, factor_place<true>(r, 0, 0));
@@ -245,14 +254,14 @@ KERNEL_BOUNDS(ntt_small, 256, 1)(const uint4* in, uint4* out, const uint4* __res
         fr_sub_2r(y, x, u);
         fr_add_lazy(x, x, u);
       }
-      keep(tile, l, x);
-      keep(tile, l + m, y);
+      keep(tile, spot(l), x);
+      keep(tile, spot(l + m), y);
     }
   }
   block_sync();
   for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
     u32 x[8];
-    fetch(x, tile, i);
+    fetch(x, tile, spot(i));
     if (inverse) {
       halve_times(x, shift);
       if (minus) {
@@ -325,7 +334,7 @@ KERNEL_BOUNDS(ntt_table_coset, 128, 2)(Factor* coset, const Factor* table, u32 m
     Factor shift, Factor montgomery) {
   const u32 i = blockIdx.x * 128 + threadIdx.x;
   if (i >= m) return;
-  const Round r{m, i, 0, true, one};
+  const Round r = round_at(m, i, true, one, false);
   const u32 from = inverse ? factor_place<true>(r, 0, 0) : factor_place<false>(r, 0, 0);
   u32 x[8], w[8];
   UNROLL for (u32 j = 0; j < 8; j++) x[j] = table[from].w[j];

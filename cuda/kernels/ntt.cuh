@@ -41,33 +41,45 @@ FN void load_factor(u32* w, u32* v, const uint4* __restrict__ table, u32 i) {
   put(v, p[2], p[3]);
 }
 
-FN u32 trailing_zeros(u32 v) { return u32(__builtin_ctz(v)); }
+// BETWEEN keeps the compiler from merging the loads before it with others of
+// another kind where two ways meet, which would make loads of no known kind.
+#ifdef SNARKLINE_EMULATOR
+#define BETWEEN(what)
+#else
+#define BETWEEN(what) asm volatile("// " what ::: "memory")
+#endif
 
 // A tile in shared memory: the halves of its elements apart, mixed so that the
 // eight lanes that access 16 bytes at a time meet eight different banks, in
-// whichever order a round takes the elements.
-FN u32 mixed(u32 l) { return l ^ ((l >> 3) & 7); }
-FN void keep(uint4* tile, u32 l, const u32* x) {
-  const u32 s = mixed(l);
-  tile[s] = make_uint4(x[0], x[1], x[2], x[3]);
-  tile[TILE + (s ^ 4)] = make_uint4(x[4], x[5], x[6], x[7]);
+// whichever order a round takes the elements. spot is the byte of element l's
+// lower half; spot(a ^ b) is spot(a) ^ spot(b).
+FN u32 spot(u32 l) { return (l ^ ((l >> 3) & 7)) << 4; }
+FN uint4* lower(uint4* tile, u32 s) { return reinterpret_cast<uint4*>(reinterpret_cast<char*>(tile) + s); }
+FN uint4* upper(uint4* tile, u32 s) { return lower(tile, s ^ 4u << 4) + TILE; }
+FN void keep(uint4* tile, u32 s, const u32* x) {
+  *lower(tile, s) = make_uint4(x[0], x[1], x[2], x[3]);
+  *upper(tile, s) = make_uint4(x[4], x[5], x[6], x[7]);
 }
-FN void fetch(u32* x, const uint4* tile, u32 l) {
-  const u32 s = mixed(l);
-  put(x, tile[s], tile[TILE + (s ^ 4)]);
-}
+FN void fetch(u32* x, uint4* tile, u32 s) { put(x, *lower(tile, s), *upper(tile, s)); }
 
 // place is where in the tile the first of a thread's eight elements lies when
 // they differ in bits p, p + 1 and p + 2 of the place.
 FN u32 place(u32 t, u32 p) { return ((t >> p) << (p + 3)) | (t & ((1u << p) - 1)); }
 
+// Spots are those of a thread's eight elements.
+struct Spots {
+  u32 first, one, two, four;
+};
+FN Spots spots(u32 p) { return {spot(place(threadIdx.x, p)), spot(1u << p), spot(2u << p), spot(4u << p)}; }
+FN u32 spot_of(const Spots& s, u32 k) { return s.first ^ (k & 1 ? s.one : 0) ^ (k & 2 ? s.two : 0) ^ (k & 4 ? s.four : 0); }
+
 FN void keep_all(uint4* tile, u32 p, u32 (&x)[8][8]) {
-  const u32 l = place(threadIdx.x, p);
-  UNROLL for (u32 k = 0; k < 8; k++) keep(tile, l | (k << p), x[k]);
+  const Spots s = spots(p);
+  UNROLL for (u32 k = 0; k < 8; k++) keep(tile, spot_of(s, k), x[k]);
 }
-FN void fetch_all(u32 (&x)[8][8], const uint4* tile, u32 p) {
-  const u32 l = place(threadIdx.x, p);
-  UNROLL for (u32 k = 0; k < 8; k++) fetch(x[k], tile, l | (k << p));
+FN void fetch_all(u32 (&x)[8][8], uint4* tile, u32 p) {
+  const Spots s = spots(p);
+  UNROLL for (u32 k = 0; k < 8; k++) fetch(x[k], tile, spot_of(s, k));
 }
 
 // Where in a table the factors of a round are. At level m (pairs m apart), the
@@ -76,29 +88,33 @@ FN void fetch_all(u32 (&x)[8][8], const uint4* tile, u32 p) {
 // are the odd multiples of n/2m. Every power is an odd multiple of some step, so
 // the same table gives ρ^(2i·n/2m), the factors without a coset, at
 // (m + i) >> (1 + the zero bits at i's end); there is no such place for i = 0.
+// For an inverse, ρ^−j is −ρ^(2n−j): the same places, counted from the level's
+// end, and the other sign.
 struct Round {
-  u32 step;   // m of the round's lowest level
-  u32 from;   // position, modulo step
-  u32 first;  // the first level that the round does: 0, or 1 or 2 if it does fewer
-  bool plain; // no coset
-  u32 one;    // the place of 1, or of −1 for an inverse
+  u32 step;    // m of the round's lowest level
+  u32 from;    // position, modulo step
+  u32 shift;   // of places: 0 for a coset
+  u32 back;    // 1 for a coset, counted from the end
+  u32 one;     // the place of 1, or of −1 for an inverse
+  bool unit;   // position 0, without a coset
+  bool two;    // the round leaves its lowest level out
 };
+FN Round round_at(u32 step, u32 from, bool plain, u32 one, bool two) {
+  return {step, from, plain ? u32(__builtin_ctz(from | 1u << 31)) + 1 : 0, plain ? 0u : 1u, one, plain && from == 0, two};
+}
 
-// zeros is, for k < 8 that is known when it is compiled, the zero bits at k's end.
+// zeros is, for 0 < k < 8 that is known when it is compiled, the zero bits at k's end.
 constexpr u32 zeros(u32 k) { return k & 1 ? 0 : k & 2 ? 1 : 2; }
 
+// factor_place is the place for position k·step + from at level 2^q·step.
 template <bool INVERSE> FN u32 factor_place(const Round& r, u32 q, u32 k) {
-  // Position k·step + from at level m = 2^q·step.
   const u32 m = 1u << q;
   if (INVERSE) {
-    // ρ^−i is −ρ^(…−i): counted from the level's end, with the other sign
-    if (!r.plain) return (2 * m - k) * r.step - 1 - r.from;
-    const u32 one = k == 0 ? r.one : (2 * m - k) >> (zeros(m - k) + 1);
-    return r.from == 0 ? one : ((2 * m - k) * r.step - r.from) >> (trailing_zeros(r.from) + 1);
+    const u32 at = ((2 * m - k) * r.step - r.back - r.from) >> r.shift;
+    return r.unit ? k == 0 ? r.one : (2 * m - k) >> (zeros(m - k) + 1) : at;
   }
-  if (!r.plain) return (m + k) * r.step + r.from;
-  const u32 one = k == 0 ? r.one : (m + k) >> (zeros(k) + 1);
-  return r.from == 0 ? one : ((m + k) * r.step + r.from) >> (trailing_zeros(r.from) + 1);
+  const u32 at = ((m + k) * r.step + r.from) >> r.shift;
+  return r.unit ? k == 0 ? r.one : (m + k) >> (zeros(k) + 1) : at;
 }
 
 // butterflies does the levels of a round on a thread's eight elements, which are
@@ -113,7 +129,7 @@ template <bool INVERSE, bool UNIT>
 FN void butterflies(u32 (&x)[8][8], const uint4* __restrict__ table, const Round& r) {
   UNROLL for (u32 level = 0; level < 3; level++) {
     const u32 q = INVERSE ? 2 - level : level;
-    if (!UNIT && q < r.first) continue;
+    if (!UNIT && q == 0 && r.two) continue;
     UNROLL for (u32 k = 0; k < 1u << q; k++) {
       const bool unit = UNIT && k == 0;
       u32 w[8], v[8];
