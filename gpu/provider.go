@@ -63,15 +63,19 @@ func (p *deviceProvider) Free(r alloc.Region) error {
 	return nil
 }
 
-// Fill sets memory on a stream of its own and waits for that.
+// Fill sets memory on a stream of its own and waits for that. What was in a
+// context that has ended needs no wiping: it cannot be reached any more.
 func (p *deviceProvider) Fill(r alloc.Region, n int64, v byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stale() {
-		return nil // nobody can read it
+		return nil
 	}
 	if p.fill == nil {
 		st, err := p.dev.NewStream(true)
+		if isGone(err) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("fill memory of %s: %w", name(p.dev), err)
 		}
@@ -81,7 +85,7 @@ func (p *deviceProvider) Fill(r alloc.Region, n int64, v byte) error {
 	if err == nil {
 		err = p.fill.Sync()
 	}
-	if err != nil && p.stale() {
+	if isGone(err) || p.stale() {
 		return nil
 	}
 	return err

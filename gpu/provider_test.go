@@ -170,6 +170,22 @@ func TestBuffersOfAnEarlierGenerationFreeToNothing(t *testing.T) {
 	now.Release()
 }
 
+func TestReleaseInAContextThatHasEnded(t *testing.T) {
+	b := set(t, 100*kib, 0)
+	before, _ := alloc.Default().FreeErrors()
+	secret := must(alloc.Make[byte](b.sc, kib, alloc.Witness, alloc.Secret))(t)
+	b.Break()
+	secret.Release()
+	if n, err := alloc.Default().FreeErrors(); n != before {
+		t.Fatal(err)
+	}
+	if _, err := alloc.Make[byte](b.sc, kib, alloc.Scratch, 0); !errors.Is(err, gpu.ErrSticky) {
+		t.Fatal(err)
+	}
+	ok(t, b.card.Reset())
+	b.make(t, 100*kib).Release() // all of it is there
+}
+
 // A Reset that nobody told of costs whoever allocates next one temporary error.
 func TestAllocationAfterAResetOfTheDeviceItself(t *testing.T) {
 	b := set(t, 100*kib, 0)

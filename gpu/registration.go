@@ -16,8 +16,8 @@ type Registration struct {
 	p     unsafe.Pointer
 	n     int64
 	spans []*span
-	hold  alloc.Ref // the memory, if the registration keeps it
-	extra atomic.Int32
+	hold  alloc.Ref    // the memory, if the registration keeps it
+	extra atomic.Int32 // references but one; −1 once they are ended
 }
 
 func newRegistration(r *Registry, p unsafe.Pointer, n int64, spans []*span) *Registration {
@@ -53,21 +53,42 @@ func (r *Registry) PinBuffer(dev Device, sc *alloc.Scope, b HostBuffer) (*Regist
 }
 
 // Retain takes another reference. Only the holder of one may call it.
-func (g *Registration) Retain() { g.extra.Add(1) }
+func (g *Registration) Retain() {
+	for {
+		n := g.extra.Load()
+		if n < 0 {
+			panic(&alloc.UseAfterFreeError{What: "Retain", Ref: g.describe()})
+		}
+		if g.extra.CompareAndSwap(n, n+1) {
+			return
+		}
+	}
+}
 
 // Release ends a reference. The last one ends the use of the pages, which
 // unregisters those that nobody else uses; the work that reads or writes them
 // must be done by then.
 func (g *Registration) Release() {
-	switch n := g.extra.Add(-1); {
-	case n < -1:
-		panic(&alloc.DoubleReleaseError{Ref: fmt.Sprintf("a registration of %d bytes of host memory", g.n)})
-	case n == -1:
-		g.r.end(g.spans)
-		if g.hold != nil {
-			g.hold.Release()
+	for {
+		n := g.extra.Load()
+		if n < 0 {
+			panic(&alloc.DoubleReleaseError{Ref: g.describe()})
 		}
+		if !g.extra.CompareAndSwap(n, n-1) {
+			continue
+		}
+		if n == 0 {
+			g.r.end(g.spans)
+			if g.hold != nil {
+				g.hold.Release()
+			}
+		}
+		return
 	}
+}
+
+func (g *Registration) describe() string {
+	return fmt.Sprintf("a registration of %d bytes of host memory", g.n)
 }
 
 // Bytes is the size of the range. What is counted is whole pages.

@@ -317,12 +317,20 @@ func TestRegistrationReleasedTwice(t *testing.T) {
 	buf := b.hostBytes(t, 100)
 	g := must(b.card.Registry.PinBuffer(b, b.host, buf))(t)
 	buf.Release() // the registration keeps it
+	g.Retain()
 	g.Release()
-	defer func() {
-		var d *alloc.DoubleReleaseError
-		if err, _ := recover().(error); !errors.As(err, &d) {
-			t.Fatalf("%v", err)
-		}
-	}()
 	g.Release()
+	thrown := func(f func()) (err error) {
+		defer func() { err, _ = recover().(error) }()
+		f()
+		return nil
+	}
+	var d *alloc.DoubleReleaseError
+	if err := thrown(g.Release); !errors.As(err, &d) {
+		t.Fatalf("%v", err)
+	}
+	var u *alloc.UseAfterFreeError
+	if err := thrown(g.Retain); !errors.As(err, &u) {
+		t.Fatalf("%v", err)
+	}
 }
