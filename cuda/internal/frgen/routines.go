@@ -38,14 +38,6 @@ func (f field) twice() *big.Int { return new(big.Int).Lsh(f.r, 1) }
 // roomy says that 4r and a little more is below 2^256.
 func (f field) roomy() bool { return f.r.BitLen() <= 254 }
 
-func zeros() []string {
-	w := make([]string, 8)
-	for i := range w {
-		w[i] = "0"
-	}
-	return w
-}
-
 // shoup multiplies by a number w < r for which v = ⌊w·2^256/r⌋ is known (V.
 // Shoup's trick, in D. Harvey, "Faster arithmetic for number-theoretic
 // transforms", 2014): q is the upper half of v·x without the products below
