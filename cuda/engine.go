@@ -142,6 +142,10 @@ func (e *Engine) Close() error {
 	return errors.Join(all...)
 }
 
+// Flush waits until nothing is under way that nobody waits for: copies of jobs
+// that have failed, say. What they held is free then.
+func (e *Engine) Flush() { e.up.flush() }
+
 // forget gives up all tables and points on the card. They are made again when
 // they are next needed.
 func (e *Engine) forget() {

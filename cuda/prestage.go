@@ -167,7 +167,7 @@ func (v *evaluations) take(sc *alloc.Scope, want []*vector, size int64) error {
 		if err != nil {
 			if !v.e.o.unguarded.leak {
 				for _, y := range want[:i] {
-					y.dropDevice()
+					y.dropDevice(true)
 				}
 			}
 			v.e.card.mem.give(standing, size*int64(len(want)-i-1))

@@ -91,7 +91,7 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 	err = e.run(ctx, sc, o)
 	if !e.o.unguarded.late {
 		for _, y := range x.vectors()[1:] {
-			y.dropDevice()
+			y.dropDevice(err == nil) // it came after the copies
 		}
 	}
 	return err

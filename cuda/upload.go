@@ -25,10 +25,19 @@ type uploader struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	queue []*vector
+	queue []upload
+	busy  bool
+	idle  *sync.Cond // the queue is empty and nothing is at work
 	wake  chan struct{}
 	done  chan struct{}
 	stop  bool
+}
+
+// upload is a vector that the uploader holds a reference on, and the mark that
+// tells when it is on the card.
+type upload struct {
+	v *vector
+	m *mark
 }
 
 func newUploader(e *Engine) (*uploader, error) {
@@ -37,6 +46,7 @@ func newUploader(e *Engine) (*uploader, error) {
 		return nil, err
 	}
 	u := &uploader{e: e, workers: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	u.idle = sync.NewCond(&u.mu)
 	u.ctx, u.cancel = context.WithCancel(context.Background())
 	go u.run()
 	return u, nil
@@ -63,99 +73,101 @@ func (u *uploader) nudge() {
 	}
 }
 
+// flush waits until all that was given to bring is over.
+func (u *uploader) flush() {
+	u.mu.Lock()
+	for len(u.queue) > 0 || u.busy {
+		u.idle.Wait()
+	}
+	u.mu.Unlock()
+	u.e.card.Reaper.Flush()
+}
+
 // bring queues the copy of v's host buffer to its device memory. It keeps a
 // reference on v until the copy is done, or never will be, and lets go of the
 // host buffer as soon as it is not read any more.
 func (u *uploader) bring(v *vector) {
 	v.Retain()
-	v.copied = newMark()
+	j := upload{v, newMark()}
+	v.expectCopy(j.m)
 	u.mu.Lock()
 	stop := u.stop
 	if !stop {
-		u.queue = append(u.queue, v)
+		u.queue = append(u.queue, j)
 	}
 	u.mu.Unlock()
 	if stop {
-		u.drop(v, errClosed)
+		u.drop(j, errClosed)
 		return
 	}
 	u.nudge()
 }
 
 // drop gives up on a vector that was not begun.
-func (u *uploader) drop(v *vector, err error) {
-	_ = v.copied.record(u.e.card, nil, err)
-	v.letHostGo()
-	v.Release()
+func (u *uploader) drop(j upload, err error) {
+	_ = j.m.record(u.e.card, nil, err) // err, which those who need the vector get
+	j.v.came()
 }
 
-func (u *uploader) next() (*vector, bool) {
+func (u *uploader) next() (j upload, stop bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.busy = false
 	if len(u.queue) == 0 {
-		return nil, u.stop
+		u.idle.Broadcast()
+		return j, u.stop
 	}
-	v := u.queue[0]
-	u.queue[0] = nil
-	u.queue = u.queue[1:]
-	return v, u.stop
+	j, u.queue[0], u.queue = u.queue[0], upload{}, u.queue[1:]
+	u.busy = true
+	return j, u.stop
 }
 
 func (u *uploader) run() {
 	defer close(u.done)
 	for {
-		v, stop := u.next()
+		j, stop := u.next()
 		switch {
-		case v == nil && stop:
+		case j.v == nil && stop:
 			return
-		case v == nil:
+		case j.v == nil:
 			<-u.wake
 			continue
 		case stop:
-			u.drop(v, errClosed)
+			u.drop(j, errClosed)
 			continue
-		case v.abandoned():
-			u.drop(v, context.Canceled)
+		case j.v.abandoned():
+			u.drop(j, context.Canceled)
 			continue
 		}
-		err := u.workers.Do(u.ctx, func(w *gpu.Worker) error { u.copy(w, v); return nil })
+		err := u.workers.Do(u.ctx, func(w *gpu.Worker) error { u.copy(w, j); return nil })
 		if err != nil { // it was not begun: the card has to be reset, say
-			u.drop(v, err)
+			u.drop(j, err)
 		}
 	}
 }
 
-// copy queues the copy of v and the end of what it needs.
-func (u *uploader) copy(w *gpu.Worker, v *vector) {
+// copy queues the copy of a vector and the end of what it needs.
+func (u *uploader) copy(w *gpu.Worker, j upload) {
 	st, err := u.ready(w)
-	if err == nil {
-		err = v.onDevice().live()
+	dev := j.v.onDevice()
+	if err == nil && dev != nil {
+		err = dev.live()
 	}
-	held := false // the host buffer is read after this returns
-	if err == nil {
-		held, err = u.queueCopy(w, v)
+	if err != nil || dev == nil {
+		u.drop(j, orReset(err))
+		return
 	}
-	if u.e.o.unguarded.hold && held {
-		v.letHostGo()
+	held, err := u.queueCopy(j.v, dev)
+	if !held || u.e.o.unguarded.hold {
+		j.v.letHostGo()
 	}
-	if merr := v.copied.record(u.e.card, st, err); merr != nil && st != nil {
+	if j.m.record(u.e.card, st, err) != nil {
 		// Part of it may be under way, and no event will tell.
 		_ = drain(st)
-		v.letHostGo()
-		v.Release()
+		j.v.came()
 		return
 	}
-	if !held {
-		v.letHostGo()
-	}
-	if st == nil {
-		v.Release()
-		return
-	}
-	u.e.card.Reaper.After(st, func(error) {
-		v.letHostGo()
-		v.Release()
-	})
+	u.e.card.Reaper.After(st, func(error) { j.v.came() })
 }
 
 // ready makes what the worker's generation lacks.
@@ -176,8 +188,8 @@ func (u *uploader) ready(w *gpu.Worker) (gpu.Stream, error) {
 
 // queueCopy queues the copy on the belt's stream. held says that the host buffer
 // is still read when it returns.
-func (u *uploader) queueCopy(w *gpu.Worker, v *vector) (held bool, err error) {
-	host, dst := v.onHost(), v.onDevice().ptr()
+func (u *uploader) queueCopy(v *vector, dev *block) (held bool, err error) {
+	host, dst := v.onHost(), dev.ptr()
 	src := curve.Bytes(host.Slice())
 	if host.Space() == alloc.Pinned {
 		return true, u.belt.straight(dst, src)

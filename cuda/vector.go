@@ -23,6 +23,8 @@ type vector struct {
 	dev    *block
 	host   *alloc.Buffer[curve.Scalar]
 	copied *mark  // of the copy to dev
+	coming bool   // the copy to dev may be under way
+	unkept bool   // dev is to go when that is over
 	left   func() // called when host has been let go of
 }
 
@@ -45,7 +47,7 @@ func (v *vector) Retain() { v.refs.Add(1) }
 func (v *vector) Release() {
 	if v.refs.Add(-1) == 0 {
 		v.letHostGo()
-		v.dropDevice()
+		v.dropDevice(true)
 	}
 }
 
@@ -111,9 +113,15 @@ func (v *vector) letHostGo() {
 	}
 }
 
-// dropDevice gives the device memory back. The work that uses it is done.
-func (v *vector) dropDevice() {
+// dropDevice gives the device memory back. The work that uses it is done; where
+// come is false a copy to it may still be under way, and ends first.
+func (v *vector) dropDevice(come bool) {
 	v.mu.Lock()
+	if v.coming && !come {
+		v.unkept = true
+		v.mu.Unlock()
+		return
+	}
 	dev, copied := v.dev, v.copied
 	v.dev, v.copied = nil, nil
 	v.mu.Unlock()
@@ -121,6 +129,26 @@ func (v *vector) dropDevice() {
 	if copied != nil {
 		copied.close()
 	}
+}
+
+// expectCopy says that m will mark the end of a copy to the device memory.
+func (v *vector) expectCopy(m *mark) {
+	v.mu.Lock()
+	v.copied, v.coming = m, true
+	v.mu.Unlock()
+}
+
+// came says that the copy is over, whatever came of it.
+func (v *vector) came() {
+	v.mu.Lock()
+	v.coming = false
+	drop := v.unkept
+	v.mu.Unlock()
+	v.letHostGo()
+	if drop {
+		v.dropDevice(true)
+	}
+	v.Release()
 }
 
 // ready makes the work of st from now on wait until the vector is on the device,

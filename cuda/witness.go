@@ -210,7 +210,7 @@ func (e *Engine) standingWitness(sc *alloc.Scope, x *witness) (bool, error) {
 	} else {
 		x.w.place(b)
 		if x.classes, err = e.newBlock(sc, standing, classes, alloc.Scratch, alloc.Secret|alloc.Dirty); err != nil {
-			x.w.dropDevice()
+			x.w.dropDevice(true)
 		}
 	}
 	if isNoMemory(err) {
