@@ -1,0 +1,79 @@
+// Command partition proves synthetic circuits of whole partitions on a card: one
+// alone, with the time and the memory of each stage, and a batch, with the time a
+// proof and how busy the card was. Every proof is verified by gnark's verifier.
+//
+//	go run ./benchmarks/partition -log 22,24 -batch 8
+//
+// The key is made on the spot, of the coset basis and folded. A machine without
+// a card takes -device cpu, or the emulator (SNARKLINE_CUDA_LIBRARY) for small
+// sizes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/consensys/gnark/logger"
+
+	"github.com/snarkline/snarkline/curve"
+)
+
+type setting struct {
+	id      curve.ID
+	log     int
+	bits    float64
+	batch   int
+	rounds  int
+	device  string
+	b2      string
+	workers []string // of stages, as settings have them
+	streams int
+	check   bool
+	keep    bool
+}
+
+func main() {
+	logs := flag.String("log", "22,24", "log2 of the constraints, a list")
+	name := flag.String("curve", "bls12-381", "curve")
+	s := setting{}
+	flag.Float64Var(&s.bits, "bits", 0.8, "share of scalars that are 0 or 1")
+	flag.IntVar(&s.batch, "batch", 8, "partitions in the batch")
+	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
+	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N or cpu")
+	flag.StringVar(&s.b2, "b2", "auto", "where b_g2_msm runs: auto, cpu or device")
+	set := flag.String("set", "synthesize.workers=3,prestage.workers=1,ntt.workers=1,h-msm.workers=1,batch-add.workers=1,tail-msm.workers=1", "workers and capacities of the batch")
+	flag.IntVar(&s.streams, "streams", 3, "operations side by side on the card")
+	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
+	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
+	flag.Parse()
+	s.workers = strings.Split(*set, ",")
+	logger.Disable()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	begun := time.Now()
+	err := func() (err error) {
+		if s.id, err = curve.Parse(*name); err != nil {
+			return err
+		}
+		for _, l := range strings.Split(*logs, ",") {
+			if s.log, err = strconv.Atoi(l); err != nil {
+				return err
+			}
+			if err = s.run(ctx); err != nil {
+				return fmt.Errorf("2^%d: %w", s.log, err)
+			}
+		}
+		return nil
+	}()
+	fmt.Printf("\n%.0f s in all\n", time.Since(begun).Seconds())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "partition:", err)
+		os.Exit(1)
+	}
+}

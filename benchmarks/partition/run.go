@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/benchmarks/internal/synthetic"
+	"github.com/snarkline/snarkline/cpu"
+	"github.com/snarkline/snarkline/cuda"
+	"github.com/snarkline/snarkline/cuda/driver"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// bench is a setting with its key, ready to prove.
+type bench struct {
+	setting
+	p       *stages.Prover
+	witness []synthetic.Copied
+	engine  *cuda.Engine // nil on a CPU
+	card    *driver.Card // NVML's; nil if there is none
+	close   []func() error
+}
+
+func (s setting) run(ctx context.Context) (err error) {
+	b := &bench{setting: s}
+	defer func() {
+		for _, f := range slices.Backward(b.close) {
+			err = errors.Join(err, f())
+		}
+	}()
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	if err := b.alone(ctx); err != nil {
+		return err
+	}
+	return b.together(ctx)
+}
+
+// prepare makes circuit, witnesses and key, and opens the card.
+func (b *bench) prepare(ctx context.Context) error {
+	begun := time.Now()
+	c, err := synthetic.New(b.id, b.log, b.bits)
+	if err != nil {
+		return err
+	}
+	for seed := range uint64(2) {
+		w, err := c.Witness(seed)
+		if err != nil {
+			return err
+		}
+		b.witness = append(b.witness, synthetic.Copied(w))
+	}
+	made := time.Since(begun)
+	host, err := cpu.New(b.id)
+	if err != nil {
+		return err
+	}
+	begun = time.Now()
+	key, vk, err := groth16.UnsafeSetup(ctx, &c.R1CS, groth16.SetupOptions{Folded: true})
+	if err != nil {
+		return err
+	}
+	b.close = append(b.close, key.Close)
+	fmt.Printf("\n%v, 2^%d constraints, %d wires, %.0f%% of the scalars 0 or 1; circuit and 2 witnesses in %.1f s, key of %s in %.1f s\n",
+		b.id, b.log, c.Wires, 100*b.bits, made.Seconds(), size(key.Bytes()), time.Since(begun).Seconds())
+	b.p = &stages.Prover{Key: key, VK: vk, Circuit: c, Arith: host, NoCheck: !b.check}
+	if b.device == "cpu" {
+		return nil
+	}
+	drv, err := cuda.Open("")
+	if err != nil {
+		return err
+	}
+	b.close = append(b.close, drv.Close)
+	card, err := drv.Card(b.device)
+	if err != nil {
+		return err
+	}
+	if nvml, err := driver.OpenNVML(""); err == nil {
+		b.close = append(b.close, nvml.Close)
+		if b.card, err = nvml.Card(card.Info().UUID); err != nil {
+			fmt.Println("utilisation:", err)
+		}
+	}
+	opts := []cuda.Option{cuda.Streams(b.streams)}
+	if !b.keep {
+		opts = append(opts, cuda.KeyMemory(0))
+	}
+	begun = time.Now()
+	if b.engine, err = cuda.New(card, b.id, host, opts...); err != nil {
+		return err
+	}
+	b.close = append(b.close, b.engine.Close)
+	b.p.Arith = b.engine
+	switch b.b2 {
+	case "auto":
+		b.p.B2 = stages.Either(b.engine, host)
+	case "cpu":
+		b.p.B2 = host
+	}
+	if b.keep {
+		if err := stages.Keep(ctx, b.p); err != nil {
+			return err
+		}
+	}
+	d, err := b.engine.Describe()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%v; engine ready in %.1f s\n", d, time.Since(begun).Seconds())
+	return nil
+}
+
+// jobs are n partitions; the witnesses take turns.
+func (b *bench) jobs(n int) func(func(stages.Job) bool) {
+	return func(yield func(stages.Job) bool) {
+		for i := range n {
+			if !yield(stages.Job{Key: pipeline.Key{Job: "partition", Part: i}, Input: b.witness[i%len(b.witness)]}) {
+				return
+			}
+		}
+	}
+}
+
+// prove runs n partitions and counts what verified. One partition has the
+// pipeline for itself: its stages still run side by side as the graph lets them.
+func (b *bench) prove(ctx context.Context, n int, o stages.BatchOptions) (*pipeline.Report, *stages.Result, error) {
+	var mu sync.Mutex
+	var last *stages.Result
+	good := 0
+	report, err := stages.Batch(ctx, b.p, b.jobs(n), func(_ context.Context, r *stages.Result) error {
+		if err := b.p.VK.Verify(r.Proof, r.Public); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		good, last = good+1, r
+		return nil
+	}, o)
+	if err == nil && good != n {
+		err = fmt.Errorf("%d proofs of %d", good, n)
+	}
+	return report, last, err
+}
+
+// alone proves one partition at a time: what each stage takes.
+func (b *bench) alone(ctx context.Context) error {
+	first := time.Now()
+	if _, _, err := b.prove(ctx, 1, stages.BatchOptions{}); err != nil { // kernels are compiled, tables made
+		return err
+	}
+	warm := time.Since(first)
+	type run struct {
+		wall   time.Duration
+		report *pipeline.Report
+		result *stages.Result
+		up     int64
+		down   int64
+		peaks  alloc.Amount
+	}
+	var runs []run
+	for range b.rounds {
+		alloc.Default().ResetPeaks()
+		up, down := b.traffic()
+		begun := time.Now()
+		report, result, err := b.prove(ctx, 1, stages.BatchOptions{})
+		if err != nil {
+			return err
+		}
+		wall := time.Since(begun)
+		u, d := b.traffic()
+		runs = append(runs, run{wall, report, result, u - up, d - down, peaks()})
+	}
+	slices.SortFunc(runs, func(x, y run) int { return int(x.wall - y.wall) })
+	m := runs[len(runs)/2]
+	fmt.Printf("\none partition: %.3f s (median of %d; the first, with tables and compilation, %.1f s); %s; b_g2_msm on %s\n",
+		m.wall.Seconds(), len(runs), warm.Seconds(), m.result.Staged, m.result.B2On)
+	if err := m.report.WriteTable(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("peaks: %s; over PCIe %s up, %s down\n", peaksText(m.peaks), size(m.up), size(m.down))
+	return nil
+}
+
+// together proves a batch.
+func (b *bench) together(ctx context.Context) error {
+	if b.batch == 0 {
+		return nil
+	}
+	var settings pipeline.Settings
+	for _, w := range b.workers {
+		if w == "" {
+			continue
+		}
+		if err := settings.Set(w); err != nil {
+			return err
+		}
+	}
+	alloc.Default().ResetPeaks()
+	up, down := b.traffic()
+	var sampler *driver.Sampler
+	if b.card != nil {
+		sampler = b.card.Sample(false)
+	}
+	begun := time.Now()
+	report, result, err := b.prove(ctx, b.batch, stages.BatchOptions{Settings: settings})
+	wall := time.Since(begun)
+	var usage driver.Usage
+	if sampler != nil {
+		usage = sampler.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	u, d := b.traffic()
+	fmt.Printf("\na batch of %d: %.3f s, %.3f s a proof; the last one's b_g2_msm on %s\n",
+		b.batch, wall.Seconds(), wall.Seconds()/float64(b.batch), result.B2On)
+	if err := report.WriteTable(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("peaks: %s; over PCIe %s up, %s down", peaksText(peaks()), size(u-up), size(d-down))
+	if sampler != nil {
+		fmt.Printf("; %v", usage)
+	}
+	fmt.Println()
+	if b.engine != nil {
+		fmt.Println(b.engine.Stats())
+	}
+	return nil
+}
+
+func (b *bench) traffic() (up, down int64) {
+	if b.engine == nil {
+		return 0, 0
+	}
+	s := b.engine.Stats()
+	return s.Up, s.Down
+}
+
+func peaks() (a alloc.Amount) {
+	for s := range a {
+		a[s] = alloc.Default().Peak(alloc.Space(s))
+	}
+	return a
+}
+
+func peaksText(a alloc.Amount) (s string) {
+	for i, n := range a {
+		if n == 0 {
+			continue
+		}
+		if s != "" {
+			s += ", "
+		}
+		s += fmt.Sprintf("%v %s", alloc.Space(i), size(n))
+	}
+	return s
+}
+
+func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
