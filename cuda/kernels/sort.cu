@@ -279,24 +279,28 @@ KERNEL_BOUNDS(sort_count, TILE_THREADS, 3)(const u32* values, const u16* lows, u
 }
 EXPORT(sort_count)
 
+FN uint4 four(const u32* p) { return *(const uint4*)p; }
+FN void put_four(u32* p, u32 x, u32 y, u32 z, u32 w) { *(uint4*)p = make_uint4(x, y, z, w); }
+
 // sort_starts puts where each bucket begins in starts; sort_low moves it on to
-// where it ends. A warp a partition.
+// where it ends. A warp a partition, four buckets a lane at a time.
 KERNEL_BOUNDS(sort_starts, LOOP_THREADS, 1)(const u32* firsts, u32 from, u32 to, u32 low, const u32* lengths, u32* starts) {
   u32 partition = from + ((blockIdx.x * LOOP_THREADS + threadIdx.x) >> 5);
   if (partition >= to) return;
   u32 at = firsts[partition];
-  for (u32 i = 0; i < 1u << low; i += 32) {
-    u32 b = i + lane_of();
+  for (u32 i = 0; i < 1u << low; i += 128) {
+    u32 b = i + 4 * lane_of();
     bool in = b < 1u << low;
     b += partition << low;
-    u32 n = in ? lengths[b] : 0;
-    if (!ballot(~0u, n)) {  // often, when there are few points
-      if (in) starts[b] = at;
-      continue;
+    uint4 n = in ? four(lengths + b) : make_uint4(0, 0, 0, 0);
+    u32 sum = n.x + n.y + n.z + n.w, up = 0, all = 0;
+    if (ballot(~0u, sum)) {  // often not, when there are few points
+      up = warp_scan(sum);
+      all = shfl(~0u, up, 31);
     }
-    u32 up = warp_scan(n);
-    if (in) starts[b] = at + up - n;
-    at += shfl(~0u, up, 31);
+    up += at - sum;
+    if (in) put_four(starts + b, up, up + n.x, up + n.x + n.y, up + n.x + n.y + n.z);
+    at += all;
   }
 }
 EXPORT(sort_starts)
@@ -335,42 +339,51 @@ KERNEL_BOUNDS(sort_low, TILE_THREADS, 2)(const u32* values, const u16* lows, u32
 }
 EXPORT(sort_low)
 
+// list_heavy lists bucket b of n points if it is longer than longest. All lanes
+// of the warp call it.
+FN void list_heavy(u32 b, u32 n, u32 buckets, u32 longest, u32 most_chunks, u32* control, uint4* heavy) {
+  bool is_heavy = n > longest;
+  u32 heavies = ballot(~0u, is_heavy);
+  if (!heavies) return;
+  u32 chunks = 0;
+  if (is_heavy) {
+    chunks = (n + longest - 1) / longest;
+    if (chunks > most_chunks) chunks = most_chunks;
+    u32 per = (n + chunks - 1) / chunks;
+    chunks = (n + per - 1) / per;  // none is empty
+  }
+  u32 up = warp_scan(chunks), at = 0, slot = 0;
+  if (lane_of() == 31) {
+    at = atomic_add(&control[HEAVY], popcount(heavies));
+    slot = atomic_add(&control[CHUNKS], up);
+  }
+  at = shfl(~0u, at, 31);
+  slot = shfl(~0u, slot, 31);
+  if (is_heavy) heavy[at + popcount(heavies & ((1u << lane_of()) - 1))] = make_uint4(b, buckets + slot + up - chunks, chunks, 0);
+}
+
 // sort_tasks moves starts back to where buckets begin, counts the lengths of
-// the buckets that are tasks, and lists the heavy ones.
+// the buckets that are tasks, and lists the heavy ones. Four buckets a thread
+// at a time: their number is a multiple of 32.
 KERNEL_BOUNDS(sort_tasks, LOOP_THREADS, 1)(const u32* lengths, u32* starts, u32 buckets, u32 longest, u32 most_chunks,
     u32* control, u32* counts, uint4* heavy) {
   SHARED(u32, bins, LENGTHS);
   for (u32 i = threadIdx.x; i < LENGTHS; i += LOOP_THREADS) bins[i] = 0;
   block_sync();
-  u32 step = gridDim.x * LOOP_THREADS;
-  for (u32 b0 = blockIdx.x * LOOP_THREADS; b0 < buckets; b0 += step) {
-    u32 b = b0 + threadIdx.x, n = 0;
+  u32 step = gridDim.x * LOOP_THREADS * 4;
+  for (u32 b0 = blockIdx.x * LOOP_THREADS * 4; b0 < buckets; b0 += step) {
+    u32 b = b0 + 4 * threadIdx.x;
+    uint4 n = make_uint4(0, 0, 0, 0);
     if (b < buckets) {
-      n = lengths[b];
-      starts[b] -= n;
+      n = four(lengths + b);
+      uint4 s = four(starts + b);
+      put_four(starts + b, s.x - n.x, s.y - n.y, s.z - n.z, s.w - n.w);
     }
-    bool is_heavy = n > longest;
-    if (!ballot(~0u, n)) continue;
-    take_place(bins, n, n && !is_heavy);
-    u32 heavies = ballot(~0u, is_heavy);
-    if (!heavies) continue;
-    u32 chunks = 0;
-    if (is_heavy) {
-      chunks = (n + longest - 1) / longest;
-      if (chunks > most_chunks) chunks = most_chunks;
-      u32 per = (n + chunks - 1) / chunks;
-      chunks = (n + per - 1) / per;  // none is empty
-    }
-    u32 up = warp_scan(chunks), at = 0, slot = 0;
-    if (lane_of() == 31) {
-      at = atomic_add(&control[HEAVY], popcount(heavies));
-      slot = atomic_add(&control[CHUNKS], up);
-    }
-    at = shfl(~0u, at, 31);
-    slot = shfl(~0u, slot, 31);
-    if (is_heavy) {
-      at += popcount(heavies & ((1u << lane_of()) - 1));
-      heavy[at] = make_uint4(b, buckets + slot + up - chunks, chunks, 0);
+    if (!ballot(~0u, n.x | n.y | n.z | n.w)) continue;
+    ROLLED for (u32 k = 0; k < 4; k++) {
+      u32 m = k == 0 ? n.x : k == 1 ? n.y : k == 2 ? n.z : n.w;
+      take_place(bins, m, m && m <= longest);
+      list_heavy(b + k, m, buckets, longest, most_chunks, control, heavy);
     }
   }
   block_sync();
@@ -427,14 +440,16 @@ KERNEL_BOUNDS(sort_order, TILE_THREADS, 2)(const u32* lengths, u32 buckets, u32 
   if (tile >= slots) return;
   for (u32 i = threadIdx.x; i < LENGTHS; i += TILE_THREADS) bins[i] = 0;
   block_sync();
-  u32 key[ITEMS];  // length, place << 16
+  u32 key[ITEMS], any = 0;  // length, place << 16
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
     u32 s = tile + k * TILE_THREADS + threadIdx.x;
     u32 n = s < slots ? lengths[s] : 0;
     key[k] = s < buckets && n > longest ? 0 : length_class(n);
+    any |= key[k];
   }
+  any = ballot(~0u, any);
   UNROLL for (u32 k = 0; k < ITEMS; k++)
-    if (tile + k * TILE_THREADS < slots) key[k] |= take_place(bins, key[k], key[k] != 0) << 16;
+    if (any && tile + k * TILE_THREADS < slots) key[k] |= take_place(bins, key[k], key[k] != 0) << 16;
   block_sync();
   place_bins(bins, moved, sums, LENGTHS, rooms);
   UNROLL for (u32 k = 0; k < ITEMS; k++) {

@@ -19,8 +19,9 @@ const (
 // Sort cuts scalars into digits and sorts points into the buckets of the
 // digits, for all windows at once.
 type Sort struct {
-	set *Set
-	k   *SortKernels
+	set  *Set
+	k    *SortKernels
+	mark func(phase string) error // called when a phase is queued, by measurements
 }
 
 // Sort loads the kernels. What it returns is valid until the device is reset.
@@ -30,6 +31,13 @@ func (s *Set) Sort() (*Sort, error) {
 		return nil, err
 	}
 	return &Sort{set: s, k: k}, nil
+}
+
+func (s *Sort) marked(phase string) error {
+	if s.mark == nil {
+		return nil
+	}
+	return s.mark(phase)
 }
 
 // WireList says which scalar belongs to point j of N: number Wires[j] (uint32
@@ -154,11 +162,17 @@ func (r *sortRun) run() error {
 		r.ptr(at.planes), uint32(p.N), r.ptr(at.counts)); err != nil {
 		return err
 	}
+	if err := r.marked("digits"); err != nil {
+		return err
+	}
 	one := gpu.Launch{Block: [3]uint32{scanThreads}}
 	if err := r.k.SortFirsts(r.st, one, r.a, r.ptr(at.counts), r.ptr(at.firsts), r.ptr(at.tileFirsts), uint32(p.partitions)); err != nil {
 		return err
 	}
 	if err := r.k.SortTiles(r.st, gpu.Linear(int64(p.tiles), sortThreads), r.a, r.ptr(at.firsts), r.ptr(at.tileFirsts), uint32(p.partitions), r.ptr(at.tiles)); err != nil {
+		return err
+	}
+	if err := r.marked("firsts"); err != nil {
 		return err
 	}
 	for w := 0; w < p.W; w += p.batch {
@@ -182,6 +196,9 @@ func (r *sortRun) windows(first, count int) error {
 		uint32(p.C), uint32(p.W), uint32(first), uint32(p.high), r.packed, r.ptr(at.counts), r.ptr(at.firsts), values, lows); err != nil {
 		return err
 	}
+	if err := r.marked("high"); err != nil {
+		return err
+	}
 	from, to := uint32(first<<p.high), uint32((first+count)<<p.high)
 	most := (int64(r.t.Most)*int64(count)+sortTile-1)/sortTile + int64(to-from)
 	tiles := gpu.Launch{Grid: [3]uint32{uint32(most)}, Block: [3]uint32{tileThreads}}
@@ -191,8 +208,14 @@ func (r *sortRun) windows(first, count int) error {
 	if err := r.k.SortStarts(r.st, gpu.Linear(32*int64(to-from), sortThreads), r.a, r.ptr(at.firsts), from, to, uint32(p.low), r.ptr(at.length), r.ptr(at.start)); err != nil {
 		return err
 	}
+	if err := r.marked("count"); err != nil {
+		return err
+	}
 	tiles.Shared = 6 * sortTile
-	return r.k.SortLow(r.st, tiles, r.a, values, lows, r.packed, uint32(p.low), r.ptr(at.tiles), r.ptr(at.firsts), r.ptr(at.tileFirsts), from, to, r.ptr(at.start), r.ptr(at.index))
+	if err := r.k.SortLow(r.st, tiles, r.a, values, lows, r.packed, uint32(p.low), r.ptr(at.tiles), r.ptr(at.firsts), r.ptr(at.tileFirsts), from, to, r.ptr(at.start), r.ptr(at.index)); err != nil {
+		return err
+	}
+	return r.marked("low")
 }
 
 // tasks makes tasks of the buckets.
@@ -210,7 +233,10 @@ func (r *sortRun) tasks() error {
 	if err := r.k.SortLengths(r.st, one, r.a, control, lengths); err != nil {
 		return err
 	}
-	return r.k.SortOrder(r.st, blocksOf(int64(p.MaxTasks), sortTile, tileThreads), r.a, length, nb, lmax, control, lengths, r.ptr(at.order))
+	if err := r.k.SortOrder(r.st, blocksOf(int64(p.MaxTasks), sortTile, tileThreads), r.a, length, nb, lmax, control, lengths, r.ptr(at.order)); err != nil {
+		return err
+	}
+	return r.marked("tasks")
 }
 
 // blocksOf is a launch of blocks of threads that do each elements of n.

@@ -343,48 +343,47 @@ func TestSortWindows(t *testing.T) {
 
 func TestSortTerms(t *testing.T) {
 	dev := emulator.TestDevice(t)
-	for _, id := range curve.All() {
-		r := newRig(t, dev, id)
-		rapid.Check(t, func(t *rapid.T) {
-			c := sortCase{
-				c:     rapid.IntRange(MinSortBits, 11).Draw(t, "c"),
-				lmax:  rapid.SampledFrom([]int{0, 1, 3, 50}).Draw(t, "lmax"),
-				count: -1,
-				batch: rapid.IntRange(0, 40).Draw(t, "batch"),
+	rigs := []*rig{newRig(t, dev, curve.BN254), newRig(t, dev, curve.BLS12381)}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rapid.SampledFrom(rigs).Draw(t, "curve")
+		c := sortCase{
+			c:     rapid.IntRange(MinSortBits, 11).Draw(t, "c"),
+			lmax:  rapid.SampledFrom([]int{0, 1, 3, 50}).Draw(t, "lmax"),
+			count: -1,
+			batch: rapid.IntRange(0, 40).Draw(t, "batch"),
+		}
+		kind := Kind(rapid.IntRange(0, int(Kinds)-1).Draw(t, "kind"))
+		points := rapid.IntRange(1, 600).Draw(t, "points")
+		total := points
+		if rapid.Bool().Draw(t, "reversed") {
+			for c.reversed = 1; 1<<c.reversed < points; c.reversed++ {
 			}
-			kind := Kind(rapid.IntRange(0, int(Kinds)-1).Draw(t, "kind"))
-			points := rapid.IntRange(1, 600).Draw(t, "points")
-			total := points
-			if rapid.Bool().Draw(t, "reversed") {
-				for c.reversed = 1; 1<<c.reversed < points; c.reversed++ {
-				}
-				total = 1 << c.reversed
-			} else {
-				c.first = uint32(rapid.IntRange(0, 50).Draw(t, "first"))
-				total += int(c.first)
+			total = 1 << c.reversed
+		} else {
+			c.first = uint32(rapid.IntRange(0, 50).Draw(t, "first"))
+			total += int(c.first)
+		}
+		c.scalars = drawn(r.set.id, kind, rapid.Uint64().Draw(t, "seed"), total)
+		c.most = points
+		if rapid.Bool().Draw(t, "wires") {
+			c.wires = rapid.SliceOfN(rapid.Uint32Range(0, uint32(total-1)), points, points).Draw(t, "wire")
+		}
+		if rapid.Bool().Draw(t, "pick") {
+			c.pick = rapid.SliceOfNDistinct(rapid.Uint32Range(0, uint32(points-1)), 0, points, rapid.ID[uint32]).Draw(t, "points picked")
+			c.most = len(c.pick)
+			if c.most == 0 {
+				c.pick = nil
 			}
-			c.scalars = drawn(id, kind, rapid.Uint64().Draw(t, "seed"), total)
-			c.most = points
-			if rapid.Bool().Draw(t, "wires") {
-				c.wires = rapid.SliceOfN(rapid.Uint32Range(0, uint32(total-1)), points, points).Draw(t, "wire")
+			if rapid.Bool().Draw(t, "bounded") {
+				c.points = points
 			}
-			if rapid.Bool().Draw(t, "pick") {
-				c.pick = rapid.SliceOfNDistinct(rapid.Uint32Range(0, uint32(points-1)), 0, points, rapid.ID[uint32]).Draw(t, "points picked")
-				c.most = len(c.pick)
-				if c.most == 0 {
-					c.pick = nil
-				}
-				if rapid.Bool().Draw(t, "bounded") {
-					c.points = points
-				}
-			}
-			if rapid.Bool().Draw(t, "counted") {
-				c.count = rapid.IntRange(0, c.most+3).Draw(t, "count")
-			}
-			c.n = c.most + rapid.IntRange(0, 20).Draw(t, "spare")
-			c.check(t, r)
-		})
-	}
+		}
+		if rapid.Bool().Draw(t, "counted") {
+			c.count = rapid.IntRange(0, c.most+3).Draw(t, "count")
+		}
+		c.n = c.most + rapid.IntRange(0, 20).Draw(t, "spare")
+		c.check(t, r)
+	})
 }
 
 func TestSortManyPoints(t *testing.T) {

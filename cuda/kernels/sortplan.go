@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 
@@ -113,13 +114,8 @@ func PlanSort(id curve.ID, n, c, lmax int) (SortPlan, error) {
 	p.low = c - 1 - p.high
 	p.partitions = w << p.high
 
-	p.Lmax = lmax
-	if lmax <= 0 {
-		// The card runs some 2^16 threads: no task should be a large part of a
-		// thread's work, nor much longer than the others.
-		thread := int(all >> 16)
-		mean := int(all / int64(p.NB))
-		p.Lmax = min(max(thread/8, min(3*mean, thread), 16), sortLengths-1)
+	if p.Lmax = lmax; lmax <= 0 {
+		p.Lmax = longestTask(all, p.NB)
 	}
 	p.MaxHeavy = int(all / int64(p.Lmax+1))
 	p.MaxChunks = int(2 * all / int64(p.Lmax))
@@ -131,6 +127,20 @@ func PlanSort(id curve.ID, n, c, lmax int) (SortPlan, error) {
 	p.tiles = int((all+sortTile-1)/sortTile) + p.partitions
 	p.layout()
 	return p, nil
+}
+
+// longestTask is where a bucket is cut, with digits in buckets. The card runs
+// some 2^16 threads: a task may be an eighth of a thread's work. To cut a bucket
+// costs some twenty additions one after the other, so that buckets of evenly
+// spread scalars are left whole (those of the last window may be twice as long
+// as the mean), unless they are long and too few to fill the card.
+func longestTask(digits int64, buckets int) int {
+	thread, mean := int(digits>>16), int(digits/int64(buckets))
+	longest := max(thread/8, 2*mean+int(6*math.Sqrt(float64(2*mean)))+8)
+	if buckets < 1<<15 && mean > 64 {
+		longest = min(longest, max(thread, 48))
+	}
+	return min(max(longest, 16), sortLengths-1)
 }
 
 func (p *SortPlan) layout() {
