@@ -243,7 +243,11 @@ func into(path string, make func(tmp string) error) error {
 	}
 	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
 	if err := make(tmp); err != nil {
-		_ = os.Remove(tmp)
+		// Compilers that were stopped leave files of their own beside it.
+		left, _ := filepath.Glob(fmt.Sprintf("%s.%d*", path, os.Getpid()))
+		for _, f := range left {
+			_ = os.Remove(f)
+		}
 		return err
 	}
 	return os.Rename(tmp, path)

@@ -38,13 +38,13 @@ template <class F> Result call(const char* name, unsigned needs, F body) {
       if (c->poison) return c->poison;
     }
     if (hit && !(needs & Ends)) {
-      if (sticky && c) poison(*c, hit, (std::string("told to, at ") + name).c_str());
+      if (sticky && c) poison(*c, hit, nullptr);
       return hit;
     }
     r = body(c, l);
     if (hit && r == SUCCESS) {
       r = hit;
-      if (sticky && c) poison(*c, hit, (std::string("told to, at ") + name).c_str());
+      if (sticky && c) poison(*c, hit, nullptr);
     }
   }
   if (w.config.mode == Eager) {

@@ -37,7 +37,7 @@ struct Fill {
 
 template <class T> void do_guarded(Context& c, T job, const char* what) {
   bool sticky = false;
-  if (Result r = struck("copy", false, &sticky)) return poison(c, r, "told to, at a copy");
+  if (Result r = struck("copy", false, &sticky)) return poison(c, r, nullptr);
   if (guarded(T::go, &job) != Fine) poison(c, ERROR_ILLEGAL_ADDRESS, what);
 }
 

@@ -39,8 +39,7 @@ int newest_ptx(int driver) {
 
 Result load(const std::shared_ptr<Context>& c, void** out, const void* image, JitLog log) {
   if (!out || !image) return ERROR_INVALID_VALUE;
-  auto bytes = static_cast<const unsigned char*>(image);
-  if (memcmp(bytes, "\x7f" "ELF", 4) == 0) {
+  if (strncmp(static_cast<const char*>(image), "\x7f" "ELF", 4) == 0) {
     log.say("a cubin: there is no card of that kind here");
     return ERROR_NO_BINARY_FOR_GPU;
   }
@@ -135,7 +134,7 @@ void run_launch(Context& c, Card& card, const Launch& l) {
   std::string name = l.kernel->name;
   Result hit = struck("kernel", false, &sticky);
   if (Result more = struck(("kernel:" + name).c_str(), false, &sticky)) hit = more;
-  if (hit) return poison(c, hit, ("told to, in kernel " + name).c_str());
+  if (hit) return poison(c, hit, nullptr);
   Snapshot before;
   bool due = corruption_due(name);
   if (due) {

@@ -109,7 +109,7 @@ bool read_card(Reader& r, CardConfig* c) {
     if (k == "minor") return r.number(&c->minor);
     if (k == "shared") return r.number(&c->shared);
     if (k == "l2") return r.number(&c->l2);
-    return r.fail("an unknown field");
+    return r.fail("unknown field " + k);
   });
 }
 
@@ -144,7 +144,7 @@ std::string parse_config(const char* json, Config* out) {
       else return r.fail("mode is async, late or eager");
       return true;
     }
-    return r.fail("an unknown field");
+    return r.fail("unknown field " + k);
   });
   if (ok && out->cards.size() > 16) return "more than 16 cards";
   if (ok && out->granule == 0) return "a granule of 0";

@@ -185,4 +185,7 @@ static __device__ __attribute__((noinline)) u32 deep(u32 n, volatile u32* v) {
 KERNEL(probe_deep)(u32* v, u32 n) { v[2] = deep(n, v); }
 EXPORT(probe_deep)
 
+KERNEL(probe_divide)(u32* v) { v[2] = v[0] / v[1]; }
+EXPORT(probe_divide)
+
 }  // namespace CURVE_NS
