@@ -22,6 +22,7 @@
 namespace CURVE_NS {
 
 typedef uint16_t u16;
+#define FN_IN __device__ inline __attribute__((always_inline))  // FN in a struct
 struct Words8 {
   u32 v[8];
 };
@@ -186,23 +187,44 @@ KERNEL_BOUNDS(sort_tiles, LOOP_THREADS, 1)(const u32* firsts, const u32* tile_fi
 }
 EXPORT(sort_tiles)
 
-// place_bins turns counts of a tile's bins into where each bin begins in the
-// sorted tile, and takes room for it at room[bin]: moved gets what to add to a
-// place in the tile for the place there. The size of the tile is returned.
-FN u32 place_bins(u32* bins, u32* moved, u32* sums, u32 n, u32* room) {
-  u32 per = (n + TILE_THREADS - 1) / TILE_THREADS, from = threadIdx.x * per, to = from + per < n ? from + per : n;
-  u32 sum = 0, total;
-  for (u32 i = from; i < to; i++) sum += bins[i];
-  sum = block_scan<TILE_THREADS>(sum, sums, total);
-  for (u32 i = from; i < to; i++) {
-    u32 c = bins[i];
-    bins[i] = sum;
-    if (c) moved[i] = atomic_add(&room[i], c) - sum;
-    sum += c;
+// Rooms is the room that a thread has asked for, for bin k·TILE_THREADS + its
+// number. The answers are looked at only when they are needed, so that the
+// tile is sorted meanwhile.
+template <u32 BINS> struct Rooms {
+  static constexpr u32 EACH = BINS / TILE_THREADS;
+  u32 got[EACH];
+
+  // ask turns the counts of a tile's n bins into where each begins in the sorted
+  // tile, and takes room for each at room[bin]. It returns the size of the tile.
+  FN_IN u32 ask(u32* bins, u32* sums, u32 n, u32* room) {
+    u32 from = threadIdx.x * EACH, count[EACH], sum = 0, total;
+    UNROLL for (u32 k = 0; k < EACH; k++) sum += count[k] = from + k < n ? bins[from + k] : 0;
+    sum = block_scan<TILE_THREADS>(sum, sums, total);
+    UNROLL for (u32 k = 0; k < EACH; k++) {
+      if (from + k < n) bins[from + k] = sum;
+      sum += count[k];
+    }
+    block_sync();
+    UNROLL for (u32 k = 0; k < EACH; k++) {
+      u32 i = k * TILE_THREADS + threadIdx.x;
+      got[k] = 0;
+      if (i < n) {
+        u32 c = (i + 1 < n ? bins[i + 1] : total) - bins[i];
+        if (c) got[k] = atomic_add(&room[i], c);
+      }
+    }
+    return total;
   }
-  block_sync();
-  return total;
-}
+
+  // settle puts in moved what to add to a place in the tile for the place where
+  // it goes. A barrier comes after it.
+  FN_IN void settle(const u32* bins, u32* moved, u32 n) {
+    UNROLL for (u32 k = 0; k < EACH; k++) {
+      u32 i = k * TILE_THREADS + threadIdx.x;
+      if (i < n) moved[i] = got[k] - bins[i];
+    }
+  }
+};
 
 KERNEL_BOUNDS(sort_high, TILE_THREADS, 2)(const u32* planes, u32 stride, const u32* pick, const u32* count, u32 most,
     u32 bits, u32 windows, u32 first_window, u32 high, u32 packed, u32* rooms, const u32* firsts, u32* values, u16* lows) {
@@ -232,7 +254,8 @@ KERNEL_BOUNDS(sort_high, TILE_THREADS, 2)(const u32* planes, u32 stride, const u
   UNROLL for (u32 k = 0; k < ITEMS; k++)
     if (tile + k * TILE_THREADS < n) place[k] = take_place(bins, (key[k] & 0x7fffffffu) >> low, key[k] != ~0u);
   block_sync();
-  u32 total = place_bins(bins, moved, sums, 1u << high, rooms + (window << high));
+  Rooms<MOST_HIGH> mine;
+  u32 total = mine.ask(bins, sums, 1u << high, rooms + (window << high));
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
     if (key[k] == ~0u) continue;
     u32 i = tile + k * TILE_THREADS + threadIdx.x, bucket = key[k] & 0x7fffffffu;
@@ -242,12 +265,23 @@ KERNEL_BOUNDS(sort_high, TILE_THREADS, 2)(const u32* planes, u32 stride, const u
     sorted[to] = value;
     sorted[TILE + to] = bucket;
   }
+  mine.settle(bins, moved, 1u << high);
   block_sync();
   u32 base = firsts[first_window << high];
-  for (u32 i = threadIdx.x; i < total; i += TILE_THREADS) {
-    u32 bucket = sorted[TILE + i], to = i + moved[bucket >> low] - base;
-    values[to] = sorted[i];
-    if (!packed) lows[to] = u16(bucket & ((1u << low) - 1));
+  ROLLED for (u32 i0 = threadIdx.x; i0 < total; i0 += 4 * TILE_THREADS) {
+    u32 value[4], bucket[4], to[4];
+    UNROLL for (u32 k = 0; k < 4; k++) {
+      u32 i = i0 + k * TILE_THREADS;
+      if (i >= total) i = 0;
+      bucket[k] = sorted[TILE + i];
+      value[k] = sorted[i];
+      to[k] = i + moved[bucket[k] >> low] - base;
+    }
+    UNROLL for (u32 k = 0; k < 4; k++)
+      if (i0 + k * TILE_THREADS < total) {
+        values[to[k]] = value[k];
+        if (!packed) lows[to[k]] = u16(bucket[k] & ((1u << low) - 1));
+      }
   }
 }
 EXPORT(sort_high)
@@ -327,15 +361,27 @@ KERNEL_BOUNDS(sort_low, TILE_THREADS, 2)(const u32* values, const u16* lows, u32
   UNROLL for (u32 k = 0; k < ITEMS; k++)
     if (k * TILE_THREADS < tile.y) key[k] |= take_place(bins, key[k], k * TILE_THREADS + threadIdx.x < tile.y) << 16;
   block_sync();
-  u32 total = place_bins(bins, moved, sums, 1u << low, starts + (tile.z << low));
+  Rooms<MOST_LOW> mine;
+  u32 total = mine.ask(bins, sums, 1u << low, starts + (tile.z << low));
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
     if (k * TILE_THREADS + threadIdx.x >= tile.y) continue;
     u32 bin = key[k] & 0xffff, at = bins[bin] + (key[k] >> 16);
     sorted[at] = value[k] & keep;
     sorted_lows[at] = u16(bin);
   }
+  mine.settle(bins, moved, 1u << low);
   block_sync();
-  for (u32 i = threadIdx.x; i < total; i += TILE_THREADS) index[i + moved[sorted_lows[i]]] = sorted[i];
+  ROLLED for (u32 i0 = threadIdx.x; i0 < total; i0 += 4 * TILE_THREADS) {
+    u32 point[4], to[4];
+    UNROLL for (u32 k = 0; k < 4; k++) {
+      u32 i = i0 + k * TILE_THREADS;
+      if (i >= total) i = 0;
+      point[k] = sorted[i];
+      to[k] = i + moved[sorted_lows[i]];
+    }
+    UNROLL for (u32 k = 0; k < 4; k++)
+      if (i0 + k * TILE_THREADS < total) index[to[k]] = point[k];
+  }
 }
 EXPORT(sort_low)
 
@@ -451,7 +497,10 @@ KERNEL_BOUNDS(sort_order, TILE_THREADS, 2)(const u32* lengths, u32 buckets, u32 
   UNROLL for (u32 k = 0; k < ITEMS; k++)
     if (any && tile + k * TILE_THREADS < slots) key[k] |= take_place(bins, key[k], key[k] != 0) << 16;
   block_sync();
-  place_bins(bins, moved, sums, LENGTHS, rooms);
+  Rooms<LENGTHS> mine;
+  mine.ask(bins, sums, LENGTHS, rooms);
+  mine.settle(bins, moved, LENGTHS);
+  block_sync();
   UNROLL for (u32 k = 0; k < ITEMS; k++) {
     u32 n = key[k] & 0xffff;
     if (n) order[bins[n] + moved[n] + (key[k] >> 16)] = tile + k * TILE_THREADS + threadIdx.x;
