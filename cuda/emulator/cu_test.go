@@ -225,14 +225,15 @@ func (m *machine) enter() {
 func (m *machine) kernels() []string { return m.Lib.Kernels() }
 
 // ptx is a module with those entries.
-func ptx(entries ...string) *byte {
+func ptx(entries ...string) *byte { return &ptxBytes(entries...)[0] }
+
+func ptxBytes(entries ...string) []byte {
 	var s strings.Builder
 	s.WriteString("//\n// .entry not_this\n.version 7.8\n.target sm_80\n.address_size 64\n\n")
 	for _, e := range entries {
 		fmt.Fprintf(&s, ".visible .entry %s(\n\t.param .u64 %s_param_0\n)\n{\n\tret;\n\n}\n", e, e)
 	}
-	b := append([]byte(s.String()), 0)
-	return &b[0]
+	return append([]byte(s.String()), 0)
 }
 
 func (m *machine) must(code int32) {
