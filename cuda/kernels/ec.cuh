@@ -277,6 +277,8 @@ FN void add_together(xyzz<F>* d, const xyzz<F>* b, lane_sum<F>* c, u32 role, u32
 
 // warp_sum adds up the sums of a warp's 32 lanes, into that of lane 0.
 template <class F> FN void warp_sum(lane_sum<F>* m, u32 lane) {
+  // Many sums are of nothing when scalars are small.
+  if (ballot(~0u, lane > 0 && !is_identity(&m[lane].sum)) == 0) return;
   warp_sync();
   if (lane < 16) add_called(&m[lane].sum, &m[lane + 16].sum, m[lane].s);
   u32 group = lane / 8, role = lane % 8;

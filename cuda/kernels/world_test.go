@@ -95,7 +95,7 @@ func (p *place) download(from gpu.Ptr, n int) []byte {
 type group struct {
 	id    curve.ID
 	g     curve.Group
-	times func(k []curve.Scalar) []byte                       // k·generator, affine
+	times func(k []curve.Scalar) []byte                      // k·generator, affine
 	msm   func(points []byte, scalars []curve.Scalar) []byte // one affine point
 }
 
