@@ -120,13 +120,11 @@ func (n *NTT) forward(st gpu.Stream, a *gpu.Args, t *Tables, v, out gpu.Ptr, cos
 	}
 	lo := p.low
 	for i, rounds := range p.rounds {
-		to, last := v, uint32(0)
+		to, last, times, less := v, uint32(0), gpu.Ptr(0), gpu.Ptr(0)
 		if i == len(p.rounds)-1 {
-			to, last = out, 1
-		} else {
-			by, minus = 0, 0
+			to, last, times, less = out, 1, by, minus
 		}
-		if err := n.k.NttForward(st, shape, a, v, to, h.at, uint32(lo), uint32(rounds), h.plain, h.one, last, by, minus); err != nil {
+		if err := n.k.NttForward(st, shape, a, v, to, h.at, uint32(lo), uint32(rounds), h.plain, h.one, last, times, less); err != nil {
 			return err
 		}
 		lo += 3 * rounds
