@@ -263,11 +263,10 @@ func found(path string) bool {
 func prune(cache string) {
 	old := time.Now().Add(-7 * 24 * time.Hour)
 	_ = filepath.WalkDir(cache, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "lock" {
-			return nil
-		}
-		if info, err := d.Info(); err == nil && info.ModTime().Before(old) {
-			_ = os.Remove(path)
+		if err == nil && !d.IsDir() && d.Name() != "lock" {
+			if info, err := d.Info(); err == nil && info.ModTime().Before(old) {
+				_ = os.Remove(path)
+			}
 		}
 		return nil
 	})

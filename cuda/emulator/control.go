@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Card is a card to emulate. Fields that are 0 have the values in brackets.
@@ -167,7 +168,8 @@ func text(f func(*byte, uintptr) uintptr) []byte {
 
 var std struct {
 	sync.Mutex
-	lib *Lib
+	lib   *Lib
+	built Built
 }
 
 // Default is the library with every kernel, built and opened when it is first
@@ -178,12 +180,26 @@ func Default(ctx context.Context) (*Lib, error) {
 	if std.lib != nil {
 		return std.lib, nil
 	}
-	path, err := Library(ctx)
+	b, err := Build(ctx, Options{})
 	if err != nil {
 		return nil, err
 	}
-	std.lib, err = Open(path)
+	std.built = b
+	std.lib, err = Open(b.Path)
 	return std.lib, err
+}
+
+// building says what building the default library took, once.
+func building() string {
+	std.Lock()
+	defer std.Unlock()
+	b := std.built
+	std.built = Built{}
+	if len(b.Files) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the emulator was built in %v, %d files, the slowest %s in %v",
+		b.Took.Round(time.Millisecond), len(b.Files), b.Files[0].File, b.Files[0].Took.Round(time.Millisecond))
 }
 
 func opened() *Lib {

@@ -119,9 +119,9 @@ type cu struct {
 }
 
 type nvmlProcess struct {
-	pid                          uint32
-	used                         uint64
-	gpuInstance, computeInstance uint32
+	pid  uint32
+	used uint64
+	_, _ uint32 // instances
 }
 
 var probe struct {
@@ -219,10 +219,8 @@ func (m *machine) enter() {
 	m.must(m.PrimaryRetain(&m.context, 0))
 	m.must(m.CtxSetCurrent(m.context))
 	m.must(m.StreamCreate(&m.stream, 1))
-	m.must(m.ModuleLoadData(&m.module, ptx(m.kernels()...)))
+	m.must(m.ModuleLoadData(&m.module, ptx(m.Kernels()...)))
 }
-
-func (m *machine) kernels() []string { return m.Lib.Kernels() }
 
 // ptx is a module with those entries.
 func ptx(entries ...string) *byte { return &ptxBytes(entries...)[0] }

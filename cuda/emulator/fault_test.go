@@ -81,7 +81,7 @@ func failing(m *machine) int32 {
 		func() int32 { return m.MemAlloc(&p, 4) },
 		func() int32 { return m.MemAllocAsync(&q, 4, s) },
 		func() int32 { return m.HtoDAsync(p, unsafe.Pointer(&v[0]), 4, s) },
-		func() int32 { return m.ModuleLoadData(&mod, ptx(m.kernels()...)) },
+		func() int32 { return m.ModuleLoadData(&mod, ptx(m.Kernels()...)) },
 		func() int32 { return m.ModuleGetFunction(&f, mod, "probe_double_bn254") },
 		func() int32 { return m.LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, args(p, q, uint32(1)), nil) },
 		func() int32 { return m.DtoHAsync(unsafe.Pointer(&v[0]), q, 4, s) },

@@ -28,6 +28,9 @@ func Need(t testing.TB, config ...Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s := building(); s != "" {
+		t.Log(s)
+	}
 	var c Config
 	if len(config) > 0 {
 		c = config[0]

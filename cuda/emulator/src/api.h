@@ -16,42 +16,17 @@ enum Needs : unsigned {
 };
 
 extern __thread uint64_t current_context EMU_TLS;
-// The streams that a call queued work in: Eager runs it before the call returns.
-void note_stream(const std::shared_ptr<Stream>& s);
-void run_noted();
-
-std::shared_ptr<Context> context_here(Result* why);
-
-template <class F> Result call(const char* name, unsigned needs, F body) {
-  be_configured();
-  World& w = world();
-  bool sticky = false;
-  Result hit = needs & Free ? SUCCESS : struck(name, true, &sticky);
-  Result r = SUCCESS;
-  std::shared_ptr<Context> c;
-  {
-    Lock l(w.m);
-    if ((needs & Ready) && !w.ready) return ERROR_NOT_INITIALIZED;
-    if ((needs & Current) == Current) {
-      c = context_here(&r);
-      if (!c) return r;
-      if (c->poison) return c->poison;
-    }
-    if (hit && !(needs & Ends)) {
-      if (sticky && c) poison(*c, hit, nullptr);
-      return hit;
-    }
-    r = body(c, l);
-    if (hit && r == SUCCESS) {
-      r = hit;
-      if (sticky && c) poison(*c, hit, nullptr);
-    }
-  }
-  if (w.config.mode == Eager) {
-    run_noted();
-    if (c && c->poison && r == SUCCESS) r = c->poison;
-  }
-  return r;
+// Body is what a call does, with its context (null if it needs none) and
+// world().m held.
+struct Body {
+  void* f;
+  Result (*go)(void* f, std::shared_ptr<Context>& c, Lock& l);
+};
+Result call_body(const char* name, unsigned needs, Body body);
+template <class F> Result call(const char* name, unsigned needs, F f) {
+  return call_body(name, needs, {&f, [](void* p, std::shared_ptr<Context>& c, Lock& l) -> Result {
+                                   return (*static_cast<F*>(p))(c, l);
+                                 }});
 }
 
 // Of an argument that is a handle.

@@ -16,11 +16,12 @@ static std::multimap<std::thread::id, std::shared_ptr<Stream>>& noted() {
   return *m;
 }
 
-void note_stream(const std::shared_ptr<Stream>& s) {
+// The streams that a call queued work in: Eager runs it before the call returns.
+static void note_stream(const std::shared_ptr<Stream>& s) {
   if (world().config.mode == Eager) noted().insert({std::this_thread::get_id(), s});
 }
 
-void run_noted() {
+static void run_noted() {
   std::vector<std::shared_ptr<Stream>> all;
   {
     Lock l(world().m);
@@ -31,10 +32,42 @@ void run_noted() {
   for (auto& s : all) run_now(*s);
 }
 
-std::shared_ptr<Context> context_here(Result* why) {
+static std::shared_ptr<Context> context_here(Result* why) {
   auto c = current_context ? find<Context>(current_context, Object::IsContext) : nullptr;
   *why = !c ? ERROR_INVALID_CONTEXT : c->destroyed ? ERROR_CONTEXT_IS_DESTROYED : SUCCESS;
   return *why ? nullptr : c;
+}
+
+Result call_body(const char* name, unsigned needs, Body body) {
+  be_configured();
+  World& w = world();
+  bool sticky = false;
+  Result hit = needs & Free ? SUCCESS : struck(name, true, &sticky);
+  Result r = SUCCESS;
+  std::shared_ptr<Context> c;
+  {
+    Lock l(w.m);
+    if ((needs & Ready) && !w.ready) return ERROR_NOT_INITIALIZED;
+    if ((needs & Current) == Current) {
+      c = context_here(&r);
+      if (!c) return r;
+      if (c->poison) return c->poison;
+    }
+    if (hit && !(needs & Ends)) {
+      if (sticky && c) poison(*c, hit, nullptr);
+      return hit;
+    }
+    r = body.go(body.f, c, l);
+    if (hit && r == SUCCESS) {
+      r = hit;
+      if (sticky && c) poison(*c, hit, nullptr);
+    }
+  }
+  if (w.config.mode == Eager) {
+    run_noted();
+    if (c && c->poison && r == SUCCESS) r = c->poison;
+  }
+  return r;
 }
 
 std::shared_ptr<Stream> stream_of(const std::shared_ptr<Context>& c, void* handle) {
