@@ -91,10 +91,39 @@ func TestTableWidth(t *testing.T) {
 			t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
 		}
 	}
-	for _, s := range []string{"12,345,678 items, 7 failed, 9 stopped in", "host memory, peaks", "device0 memory, peaks", "admission: 5 of the items", "and 6 more"} {
+	for _, s := range []string{"12,345,678 items, 7 failed, 9 stopped in", "               host            device0\n", "- / 1024 GiB", "1023 MiB /        -\n", "reserved at most", "admission: 5 of the items", "and 6 more"} {
 		if !strings.Contains(b.String(), s) {
 			t.Errorf("no %q in\n%s", s, b.String())
 		}
+	}
+}
+
+// TestTableOfSpaces: with memory in every space the columns still fit, in parts.
+func TestTableOfSpaces(t *testing.T) {
+	rep := &Report{Graph: "many", Budget: &BudgetReport{}}
+	var all alloc.Amount
+	for i := range all {
+		all[i] = 1023 * alloc.MiB
+	}
+	rep.Peak, rep.Live, rep.Budget.Limit, rep.Budget.Peak = all, all, all, all
+	rep.Stages = []StageReport{{Name: "a stage with quite a long name", Made: Level{Peak: all}, Queued: Level{Peak: all}}, {Name: "idle"}}
+	var b strings.Builder
+	if err := rep.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, memory, _ := strings.Cut(b.String(), "memory, peaks")
+	if strings.Contains(memory, "idle") || strings.Count(memory, "1023 MiB / 1023 MiB") != alloc.MaxSpaces {
+		t.Error(b.String())
+	}
+	for l := range strings.SplitSeq(b.String(), "\n") {
+		if utf8.RuneCountInString(l) > 100 {
+			t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
+		}
+	}
+	var one strings.Builder
+	rep.Peak, rep.Live, rep.Stages, rep.Budget = host(5), host(5), nil, nil
+	if err := rep.WriteTable(&one); err != nil || !strings.Contains(one.String(), "host memory, peaks          made by stage      held by stage") {
+		t.Error(one.String(), err)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/snarkline/snarkline/alloc"
 )
 
 // WriteTable writes the report for people, at most 100 columns wide: time by
@@ -63,42 +61,6 @@ func (r *Report) writeTimes(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%-22s%8s%6s%7s%7s%7s%11s%10s%10s%9s\n", clip(s.Name, 21), workers, capacity,
 			count(s.Items), count(s.Failed), count(s.Retries), span(s.Busy), span(s.WaitIn), span(s.WaitOut),
 			strconv.Itoa(s.Queue)+"/"+strconv.Itoa(s.QueuePeak))
-	}
-}
-
-func (r *Report) writeMemory(b *bytes.Buffer) {
-	var spaces []alloc.Space
-	for i := range alloc.Space(alloc.MaxSpaces) {
-		used := r.Peak[i] > 0
-		for k := range r.Stages {
-			s := &r.Stages[k]
-			used = used || s.Held.Peak[i]+s.Queued.Peak[i]+s.Pending.Peak[i]+s.Made.Peak[i] > 0
-		}
-		if used {
-			spaces = append(spaces, i)
-		}
-	}
-	for _, sp := range spaces {
-		fmt.Fprintf(b, "\n%-22s%19s%19s%19s%19s\n", sp.String()+" memory, peaks", "made by stage", "held by stage", "in its queue", "pending")
-		for k := range r.Stages {
-			s := &r.Stages[k]
-			row := []int64{s.Made.Peak[sp], s.Held.Peak[sp], s.Queued.Peak[sp], s.Pending.Peak[sp]}
-			if row[0]+row[1]+row[2]+row[3] == 0 {
-				continue
-			}
-			fmt.Fprintf(b, "%-22s", clip(s.Name, 21))
-			for _, n := range row {
-				fmt.Fprintf(b, "%19s", size(n))
-			}
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(b, "%-22s%19s  (live now: %s)\n", "process", size(r.Peak[sp]), size(r.Live[sp]))
-		if r.Budget != nil && r.Budget.Limit[sp] > 0 {
-			fmt.Fprintf(b, "%-22s%19s  (reserved at most: %s)\n", "budget", size(r.Budget.Limit[sp]), size(r.Budget.Peak[sp]))
-		}
-	}
-	if r.Budget != nil {
-		fmt.Fprintf(b, "\nadmission: %s of the items waited, %s in all\n", humanize.Comma(r.Budget.Waits), span(r.Budget.WaitTime))
 	}
 }
 

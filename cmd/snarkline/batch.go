@@ -16,6 +16,7 @@ import (
 // batch is what is proved in one run of the pipeline.
 type batch struct {
 	prover    *stages.Prover
+	procs     *processors
 	settings  pipeline.Settings
 	jobs      iter.Seq[stages.Job]
 	total     int // of the jobs, below 0 if unknown
@@ -25,6 +26,7 @@ type batch struct {
 	description string // of a pipeline other than the standard one
 	pipeline    string // the file that it is in
 
+	name   func(pipeline.Key) string  // of a job, for the reader
 	done   func(*stages.Result) error // takes a proof; one call at a time
 	failed func(pipeline.Key, error)  // hears of a job that failed; likewise
 }
@@ -32,6 +34,7 @@ type batch struct {
 // outcome is what a run of the pipeline came to.
 type outcome struct {
 	report   *pipeline.Report // nil if the graph did not run
+	procs    *processorsReport
 	settings pipeline.Settings
 	memory   alloc.Snapshot
 	seconds  float64
@@ -47,17 +50,22 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	sampler := rss.Sample(20 * time.Millisecond)
 	begin := time.Now()
 	opts := []pipeline.Option{
-		pipeline.Listen(listener{m, b.total == 1}),
+		pipeline.Listen(listener{m, b.total == 1, func(e pipeline.Event) { a.again(b, e) }}),
 		pipeline.OnFail(b.failed),
 	}
 	if b.keepGoing {
 		opts = append(opts, pipeline.OnError(pipeline.FailKey))
 	}
 	report, err := stages.Batch(a.ctx, b.prover, b.jobs, func(_ context.Context, r *stages.Result) error {
+		b.procs.tally.count(r)
+		if r.Attempts > 1 {
+			a.notef("%s: made on %s at attempt %d", b.name(r.Key), r.On, r.Attempts)
+		}
 		return b.done(r)
 	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts})
 	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
 	out.memory = alloc.Default().Snapshot()
+	out.procs = b.procs.report(out.memory)
 	m.Stop()
 	if report == nil && b.description != "" && a.ctx.Err() == nil {
 		err = usagef("--pipeline %s: %w", b.pipeline, err) // the graph could not be built
@@ -69,7 +77,13 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	if key, ok := failedKey(err); ok && !b.keepGoing {
 		b.failed(key, err) // OnFail hears of nothing then
 	}
-	return out, err
+	return out, lastAttempt(err)
+}
+
+// again tells that an attempt at a job has failed and that it is made again.
+func (a *app) again(b *batch, e pipeline.Event) {
+	b.procs.tally.repeat()
+	a.messagef("%s: attempt %d: %s; it is made again", b.name(e.Key), e.Attempt, advised(attemptText(e.Err), e.Err))
 }
 
 // failedKey is the item whose failure ended a run.
@@ -103,6 +117,7 @@ func (a *app) meterFor(b *batch, base int64) *progress.Meter {
 type listener struct {
 	m      *progress.Meter
 	single bool
+	again  func(pipeline.Event)
 }
 
 // OnEvent is called by the pipeline.
@@ -115,6 +130,8 @@ func (l listener) OnEvent(e pipeline.Event) {
 		if l.single && e.Err == nil {
 			l.m.Done(1)
 		}
+	case pipeline.Restarted:
+		l.again(e)
 	case pipeline.Left:
 		switch {
 		case l.single:

@@ -12,6 +12,7 @@ type cli struct {
 	Inspect inspectCmd `cmd:"" help:"Say what is in a file: curve, counts, domain, density, sizes."`
 	Export  exportCmd  `cmd:"" help:"Convert keys, proofs and witnesses between formats."`
 	Demo    demoCmd    `cmd:"" help:"Prove a batch of SHA-256 partitions under a budget that makes them wait."`
+	Devices devicesCmd `cmd:"" help:"List the cards that can prove, and say what is missing where there is none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
@@ -21,6 +22,8 @@ type globals struct {
 	Workers int        `group:"pipeline" short:"j" placeholder:"N" help:"Processors to use (default: all)."`
 	Set     []string   `group:"pipeline" sep:"none" placeholder:"STAGE.KNOB=N" help:"Set workers or capacity of a stage: synthesize.workers=4, ntt.capacity=2. Stages: ${stages}. Repeatable."`
 	Config  configFlag `group:"pipeline" placeholder:"FILE" help:"Read flags, and tables [stages.NAME], from a TOML file. The command line wins."`
+
+	deviceFlags `embed:""`
 
 	JSON     bool  `group:"output" name:"json" help:"Print the result as JSON."`
 	Quiet    bool  `group:"output" short:"q" help:"No table and no notes, errors only."`

@@ -49,6 +49,8 @@ type demoResult struct {
 	Resident   int64   `json:"resident_peak_bytes"`
 	Waited     int64   `json:"waited"`
 	Within     bool    `json:"within_budget"`
+
+	Processors *processorsReport `json:"processors"`
 }
 
 // Run makes the circuit, the keys and the proofs.
@@ -61,6 +63,11 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	a.notef("circuit: %s on %v, %s constraints", circuit.Name, circuit.Curve, humanize.Comma(int64(circuit.CCS.GetNbConstraints())))
+	procs, err := a.openProcessors()
+	if err != nil {
+		return err
+	}
+	defer procs.close()
 	begin := time.Now()
 	step, done := a.stepper("points of the key")
 	keys, err := circuit.Setup(a.scope("setup"), step)
@@ -76,6 +83,9 @@ func (c *demoCmd) Run(a *app) error {
 		humanize.IBytes(uint64(keys.Key.Bytes())), time.Since(begin).Seconds())
 
 	prover := &stages.Prover{Key: keys.Key, VK: keys.VK, Circuit: keys.Circuit, Arith: keys.Arith}
+	if err := procs.take(prover, keys.Arith, c.Partitions); err != nil {
+		return err
+	}
 	need, err := stages.Need(prover, stages.BatchOptions{})
 	if err != nil {
 		return err
@@ -84,6 +94,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	settings = procs.budgets(settings)
 	budget := int64(settings.Budget[alloc.Host.String()])
 	if budget < need[alloc.Host] {
 		return &codedError{codeMemory, fmt.Errorf("--budget: a partition needs %s at its largest, the budget is %s",
@@ -92,11 +103,13 @@ func (c *demoCmd) Run(a *app) error {
 	a.notef("budget:  %s, room for %d partitions at their largest, %s each; more are under way as those inside need less",
 		humanize.IBytes(uint64(budget)), budget/max(need[alloc.Host], 1), humanize.IBytes(uint64(need[alloc.Host])))
 
+	procs.announce()
 	var mu sync.Mutex
 	var verified int
 	var failure error
 	out, err := a.prove(&batch{
-		prover: prover, settings: settings, total: c.Partitions,
+		prover: prover, procs: procs, settings: settings, total: c.Partitions,
+		name: func(key pipeline.Key) string { return fmt.Sprintf("partition %d", key.Part) },
 		jobs: c.jobs(circuit, func(err error) { mu.Lock(); failure = err; mu.Unlock() }),
 		done: func(r *stages.Result) error {
 			// The pipeline has verified it; a demonstration does not rest on that.
@@ -176,6 +189,7 @@ func (c *demoCmd) report(a *app, out *outcome, verified int, budget int64) error
 	res := demoResult{
 		OK: true, Partitions: c.Partitions, Verified: verified, Seconds: out.seconds,
 		Budget: budget, Peak: out.peak(), Resident: out.anon,
+		Processors: out.procs,
 	}
 	if b := out.report.Budget; b != nil {
 		res.Waited = b.Waits

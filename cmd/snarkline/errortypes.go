@@ -7,6 +7,7 @@ import (
 	"github.com/snarkline/snarkline/formats/circom"
 	"github.com/snarkline/snarkline/formats/gnark"
 	"github.com/snarkline/snarkline/formats/native"
+	"github.com/snarkline/snarkline/gpu"
 	"github.com/snarkline/snarkline/groth16"
 	"github.com/snarkline/snarkline/pipeline"
 )
@@ -26,7 +27,7 @@ func codeByType(err error) int {
 		nativeF  *native.FormatError
 	)
 	switch {
-	case errors.As(err, &tooLarge), errors.As(err, &noMemory), errors.As(err, &admit):
+	case errors.As(err, &tooLarge), errors.As(err, &noMemory), errors.As(err, &admit), errors.Is(err, gpu.ErrNoMemory):
 		return codeMemory
 	case errors.Is(err, groth16.ErrUnsatisfied), errors.Is(err, circom.ErrAssert):
 		return codeUnsatisfied

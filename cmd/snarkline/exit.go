@@ -28,7 +28,7 @@ const (
 const exitCodeHelp = `Exit codes:
   0    done
   1    an internal error, or a result that could not be written
-  2    wrong usage: a flag, a settings file
+  2    wrong usage: a flag, a settings file, a device that cannot be used
   3    an input file is missing, damaged, or does not belong to the others
   4    the witness does not satisfy the circuit
   5    the proof is not valid

@@ -206,20 +206,21 @@ func (m *material) separateVK(ctx context.Context, f *keyFlags) error {
 	return nil
 }
 
-// prover is what the stages need. Its inputs are *deferred.
-func (m *material) prover(noVerify bool) (*stages.Prover, error) {
+// prover is what the stages need, on the CPU, whose arithmetic it gives too. Its
+// inputs are *deferred.
+func (m *material) prover(noVerify bool) (*stages.Prover, *cpu.Engine, error) {
 	if m.circuit == nil {
-		return nil, usagef("%s holds no circuit: give it with --circuit", m.path)
+		return nil, nil, usagef("%s holds no circuit: give it with --circuit", m.path)
 	}
 	if m.vk == nil && !noVerify {
-		return nil, usagef("%s holds no verifying key: give it with --vk, or hand proofs over unverified with --no-verify", m.path)
+		return nil, nil, usagef("%s holds no verifying key: give it with --vk, or hand proofs over unverified with --no-verify", m.path)
 	}
 	engine, err := cpu.New(m.key.Curve)
 	if err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	p := &stages.Prover{Key: m.key, VK: m.vk, Circuit: &loading{m.circuit, m.load}, Arith: engine, NoVerify: noVerify}
-	return p, inputError(p.Check())
+	return p, engine, inputError(p.Check())
 }
 
 // describe is what a report says of the key.
@@ -247,14 +248,21 @@ func (m *material) explain(err error) error {
 	if m.hasC || !errors.As(err, &v) {
 		return err
 	}
-	return &codedError{codeUnsatisfied, &unsatisfiedError{err}}
+	return &codedError{codeUnsatisfied, &unsatisfiedError{err, v.On}}
 }
 
 // unsatisfiedError is a verification's failure, told as what it most likely means.
-type unsatisfiedError struct{ err error }
+type unsatisfiedError struct {
+	err error
+	on  string // the processor that the proof was made on
+}
 
 func (e *unsatisfiedError) Error() string {
-	return "the witness does not satisfy the circuit, or is of another one: its proof does not verify (with --circuit FILE.r1cs the constraint is named)"
+	s := "the witness does not satisfy the circuit, or is of another one"
+	if e.on != "cpu" {
+		s += ", or " + e.on + " computes wrongly"
+	}
+	return s + ": its proof does not verify (with --circuit FILE.r1cs the constraint is named)"
 }
 
 func (e *unsatisfiedError) Unwrap() error { return e.err }

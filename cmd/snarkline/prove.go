@@ -62,6 +62,12 @@ type proveItem struct {
 	Code   int    `json:"code"`
 	Error  string `json:"error,omitempty"`
 
+	On       string   `json:"device,omitempty"`      // the processor of the stages
+	B2On     string   `json:"b_g2_msm_on,omitempty"` // that of b_g2_msm
+	Staged   string   `json:"staged,omitempty"`      // where a, b and c were put
+	Attempts int      `json:"attempts,omitempty"`
+	Again    []string `json:"again,omitempty"` // why it was made again, each time
+
 	ended bool
 }
 
@@ -76,6 +82,8 @@ type proveResult struct {
 	Seconds  float64      `json:"seconds"`
 	Peak     int64        `json:"peak_bytes"`
 	Items    []*proveItem `json:"items"`
+
+	Processors *processorsReport `json:"processors"`
 }
 
 // proving is one invocation at work.
@@ -108,6 +116,14 @@ func (p *proving) item(key pipeline.Key) *proveItem {
 	return p.items[key.Part-1]
 }
 
+// name is a job's input.
+func (p *proving) name(key pipeline.Key) string {
+	if item := p.item(key); item != nil {
+		return item.Input
+	}
+	return fmt.Sprint(key)
+}
+
 // Run makes the proofs.
 func (c *proveCmd) Run(a *app) error {
 	p := &proving{proveCmd: c, a: a}
@@ -126,6 +142,11 @@ func (c *proveCmd) Run(a *app) error {
 	if err != nil {
 		return inputError(err)
 	}
+	procs, err := a.openProcessors()
+	if err != nil {
+		return err
+	}
+	defer procs.close()
 	if p.m, err = a.openKey(&c.keyFlags); err != nil {
 		return err
 	}
@@ -138,12 +159,19 @@ func (c *proveCmd) Run(a *app) error {
 	if p.gnark, err = p.format(); err != nil {
 		return err
 	}
-	prover, err := p.m.prover(c.NoVerify)
+	prover, host, err := p.m.prover(c.NoVerify)
 	if err != nil {
 		return err
 	}
+	if err := procs.take(prover, host, total); err != nil {
+		return err
+	}
+	procs.announce()
+	if c.NoVerify && len(procs.cards) > 0 {
+		a.notef("--no-verify: a proof that a card gets wrong is not noticed")
+	}
 	out, err := a.prove(&batch{
-		prover: prover, settings: settings, jobs: p.jobs, total: total,
+		prover: prover, procs: procs, settings: procs.budgets(settings), name: p.name, jobs: p.jobs, total: total,
 		description: description, pipeline: c.Pipeline, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
 	})
 	return p.report(out, err)
@@ -348,6 +376,8 @@ func (p *proving) done(r *stages.Result) error {
 		return err
 	}
 	item.OK, item.ended = true, true
+	item.On, item.B2On, item.Staged = r.On, r.B2On, r.Staged
+	item.tell(r.Attempts, r.Again)
 	if !p.a.flags.JSON && !outfile.IsStream(item.Proof) { // whose reader wants the proof alone
 		if _, err := fmt.Fprintln(p.a.stdout, item.Proof); err != nil {
 			return fmt.Errorf("print the result: %w", err)
@@ -362,14 +392,23 @@ func (p *proving) failed(key pipeline.Key, err error) {
 	if item == nil || item.ended {
 		return // the run's own error says it
 	}
-	err = p.m.explain(err)
-	item.ended, item.Code, item.Error = true, exitCode(err), itemText(err, item.Input)
+	item.tell(attempts(err))
+	err = p.m.explain(lastAttempt(err))
+	item.ended, item.Code, item.Error = true, exitCode(err), advised(itemText(err, item.Input), err)
 	if p.first == nil || key.Part < p.place {
 		p.first, p.place = err, key.Part // whichever failed first in time
 	}
 	p.a.messagef("%s: %s", item.Input, item.Error)
 	if p.a.flags.Debug {
 		p.a.debugError(err)
+	}
+}
+
+// tell notes how often the item was made, and why it was made again.
+func (i *proveItem) tell(attempts int, again []error) {
+	i.Attempts = attempts
+	for _, err := range again {
+		i.Again = append(i.Again, attemptText(err))
 	}
 }
 
@@ -427,7 +466,7 @@ func (p *proving) report(out *outcome, err error) error {
 		res.Failed++
 	}
 	res.Verified = res.Proofs > 0 && !p.NoVerify
-	res.Peak = out.peak()
+	res.Peak, res.Processors = out.peak(), out.procs
 	if res.Proofs > 0 || p.a.flags.Debug {
 		if e := p.a.showTable(out); e != nil {
 			return e

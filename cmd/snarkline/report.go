@@ -20,6 +20,7 @@ type runReport struct {
 	Seconds  float64           `json:"seconds"`
 	Settings pipeline.Settings `json:"settings"`
 	Key      any               `json:"key"`
+	Devices  *processorsReport `json:"devices"`
 	Pipeline *pipeline.Report  `json:"pipeline"`
 	Memory   alloc.Snapshot    `json:"memory"`
 	Resident residentReport    `json:"resident"`
@@ -41,7 +42,7 @@ func (a *app) writeReport(command string, out *outcome, key, result any) error {
 	}
 	r := runReport{
 		Command: command, Version: buildVersion().Version, Time: time.Now().UTC(), Seconds: out.seconds,
-		Settings: out.settings, Key: key, Pipeline: out.report, Memory: out.memory, Result: result,
+		Settings: out.settings, Key: key, Devices: out.procs, Pipeline: out.report, Memory: out.memory, Result: result,
 		Resident: residentReport{Before: out.base, Peak: out.resident(), AnonPeak: out.anon},
 	}
 	return outfile.Stream(a.flags.Report, func(w io.Writer) error {
@@ -61,8 +62,9 @@ func (a *app) showTable(out *outcome) error {
 		return err
 	}
 	host := out.memory.Space(alloc.Host)
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-22s%19s  "+format+"\n", append([]any{label}, args...)...)
+	line := func(label, format, value string, args ...any) {
+		note := fmt.Sprintf(format, args...)
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-22s%19s  %s", label, value, note), " ") + "\n")
 	}
 	b.WriteByte('\n')
 	if host.MappedPeak > 0 {
@@ -75,6 +77,7 @@ func (a *app) showTable(out *outcome) error {
 	if out.anon > 0 {
 		line("resident, peak", "(as the system sees it, mapped files apart)", sizeText(out.anon))
 	}
+	out.procs.lines(line)
 	if _, err := io.WriteString(a.stderr, b.String()); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}

@@ -141,6 +141,7 @@ func newParser(c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "pipeline", Title: "Pipeline:"},
+			{Key: "device", Title: "Devices:"},
 			{Key: "output", Title: "Output:"},
 			{Key: "measure", Title: "Measuring:"},
 		}),

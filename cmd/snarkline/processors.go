@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/snarkline/snarkline/cpu"
+	"github.com/snarkline/snarkline/cuda"
+	"github.com/snarkline/snarkline/gpu"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// processors are what an invocation proves on: cards, or the CPU alone.
+type processors struct {
+	a      *app
+	driver *cuda.Driver // nil where no card is used
+	picked []*cuda.Card // what --device asks for, before a key is known
+	cards  []*onCard    // that prove
+	refuse []string     // why cards that are there do not
+	tally  tally
+}
+
+// onCard is a card at work.
+type onCard struct {
+	card   *cuda.Card
+	engine *cuda.Engine
+	info   gpu.Info
+	free   int64 // before the key came
+	margin int64 // kept back
+	drop   func()
+	placement
+}
+
+// openProcessors looks for the cards that --device asks for. Where it asks by
+// name and they cannot be used, that is an error; else the CPU is what is left.
+func (a *app) openProcessors() (*processors, error) {
+	p := &processors{a: a}
+	f := &a.flags.deviceFlags
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if !f.Device.Wanted() {
+		return p, nil
+	}
+	drv, err := cuda.Open("")
+	if err != nil {
+		if f.Device.Required() {
+			return nil, f.unusable(err)
+		}
+		if cardThere(err) {
+			p.refuse = append(p.refuse, err.Error())
+		}
+		return p, nil
+	}
+	p.driver = drv
+	there, err := f.Device.Of(drv.Devices())
+	if err != nil {
+		p.close()
+		return nil, f.unusable(err)
+	}
+	for _, dev := range there {
+		if c, ok := dev.(*cuda.Card); ok {
+			p.picked = append(p.picked, c)
+		}
+	}
+	return p, nil
+}
+
+// close gives the cards back, after the key, whose points may be on them.
+func (p *processors) close() {
+	if p == nil {
+		return
+	}
+	for _, c := range p.cards {
+		c.close()
+	}
+	if p.driver != nil {
+		if err := p.driver.Close(); err != nil && p.a.flags.Debug {
+			p.a.messagef("close the cards: %v", err)
+		}
+	}
+	p.cards, p.driver = nil, nil
+}
+
+func (c *onCard) close() {
+	if c.drop != nil {
+		c.drop()
+	}
+	if c.engine != nil {
+		_ = c.engine.Close() // what a card that failed last cannot give back is gone with the process
+	}
+}
+
+// take makes the cards prove for prover, whose arithmetic is the CPU's until
+// then, and brings its key there. total is the number of jobs, below 0 if
+// unknown: auto takes no more cards than there are jobs.
+func (p *processors) take(prover *stages.Prover, host *cpu.Engine, total int) error {
+	f := &p.a.flags.deviceFlags
+	for _, card := range p.picked {
+		c, err := p.start(card, prover.Key, host)
+		if err == nil {
+			p.cards = append(p.cards, c)
+			continue
+		}
+		switch {
+		case f.Device.Required() && !f.all():
+			if errors.Is(err, gpu.ErrNoMemory) {
+				return f.tooLittle(err)
+			}
+			return f.unusable(err)
+		default:
+			p.refuse = append(p.refuse, err.Error())
+		}
+	}
+	if len(p.cards) == 0 {
+		if f.Device.Required() {
+			return f.tooLittle(errors.New(joined(p.refuse)))
+		}
+		return nil
+	}
+	if !f.Device.Required() && total > 0 && total < len(p.cards) {
+		p.fewer(total)
+	}
+	return p.join(prover, host)
+}
+
+// fewer keeps the n cards with the most free memory.
+func (p *processors) fewer(n int) {
+	slices.SortStableFunc(p.cards, func(a, b *onCard) int {
+		switch {
+		case a.free > b.free:
+			return -1
+		case a.free < b.free:
+			return 1
+		}
+		return 0
+	})
+	for _, c := range p.cards[n:] {
+		c.close()
+	}
+	p.cards = p.cards[:n]
+}
+
+// start makes an engine on a card if there is room for the vectors of a job.
+func (p *processors) start(card *cuda.Card, key *groth16.ProvingKey, host *cpu.Engine) (c *onCard, err error) {
+	c = &onCard{card: card, info: card.Info(), margin: gpu.DefaultMargin}
+	var total int64
+	if c.free, total, err = card.Memory(); err != nil {
+		return nil, fmt.Errorf("%v (%s): %w", card, c.info.Name, err)
+	}
+	if want := int64(p.a.flags.DeviceMemory); want > 0 {
+		c.margin = max(c.margin, c.free-want)
+	}
+	if c.engine, err = cuda.New(card, key.Curve, host, cuda.Margin(c.margin)); err != nil {
+		return nil, fmt.Errorf("%v (%s): %w", card, c.info.Name, err)
+	}
+	// The quotient is made of all vectors at once; whatever else a job needs is
+	// cut to what there is.
+	n := c.engine.Needs(key.Load())
+	need := n.A[card.Space()] + n.BC[card.Space()]
+	if room := c.free - c.margin; room < need {
+		c.close()
+		return nil, fmt.Errorf("%v (%s): %w: the vectors of one proof are %s, and %s may be used (%s of %s are free, %s stay so)",
+			card, c.info.Name, gpu.ErrNoMemory, sizeText(need), sizeText(room), sizeText(c.free), sizeText(total), sizeText(c.margin))
+	}
+	return c, nil
+}
+
+// join makes the cards the prover's arithmetic, with the CPU beside them.
+func (p *processors) join(prover *stages.Prover, host *cpu.Engine) error {
+	ar, err := p.arithmetic()
+	if err != nil {
+		return err
+	}
+	prover.Arith = ar
+	prover.B2 = p.forB2(ar, host)
+	if !p.a.flags.NoElsewhere {
+		prover.Elsewhere = []groth16.Arithmetic{host}
+	}
+	for _, c := range p.cards {
+		if err := p.place(c, prover, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forB2 is where the sum of b_g2_msm is made if the other stages run on ar.
+func (p *processors) forB2(ar groth16.Arithmetic, host *cpu.Engine) groth16.Arithmetic {
+	switch p.a.flags.B2 {
+	case "cpu":
+		return host
+	case "device":
+		return nil
+	}
+	return stages.Either(ar, host)
+}
+
+// arithmetic is that of all cards together.
+func (p *processors) arithmetic() (groth16.Arithmetic, error) {
+	if len(p.cards) == 1 {
+		return p.cards[0].engine, nil
+	}
+	var members []groth16.Arithmetic
+	var devs []gpu.Device
+	for _, c := range p.cards {
+		members, devs = append(members, c.engine), append(devs, c.card)
+	}
+	return stages.Spread(chooser(devs), members...)
+}
+
+// chooser chooses a card by free memory, and not one on which a job has failed
+// if there is another.
+func chooser(devs []gpu.Device) stages.Chooser {
+	sel := gpu.NewSelection[int64](devs...)
+	var next atomic.Int64
+	return func(failed []bool) (int, func()) {
+		var passed []int64
+		defer func() {
+			for _, key := range passed {
+				sel.Drop(key)
+			}
+		}()
+		for range 2 * len(devs) {
+			key := next.Add(1)
+			dev, err := sel.Of(key)
+			if err != nil {
+				break // no card tells its memory: whichever comes first
+			}
+			i := slices.Index(devs, dev)
+			if !failed[i] || !slices.Contains(failed, false) {
+				return i, func() { sel.Drop(key) }
+			}
+			passed = append(passed, key) // held, so that another is chosen next
+		}
+		return max(slices.Index(failed, false), 0), func() {}
+	}
+}
+
+// keep brings the key's points to the card until the key is closed.
+func (c *onCard) keep(ctx context.Context, key *groth16.ProvingKey, b2 bool) error {
+	points := keyPoints(key, b2)
+	drop, err := c.engine.Keep(ctx, points...)
+	if err != nil {
+		return err
+	}
+	c.drop = drop
+	key.OnClose(func() error { drop(); return nil })
+	return nil
+}
+
+func joined(reasons []string) string {
+	s := ""
+	for i, r := range reasons {
+		if i > 0 {
+			s += "; "
+		}
+		s += r
+	}
+	return s
+}
