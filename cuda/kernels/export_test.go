@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
 )
 
 // MarkPhases has f called when a phase of the run is queued.
@@ -24,4 +25,20 @@ func (p *Plan) Segment() int { return p.segment }
 func Shape(id curve.ID, g curve.Group) (threads, shared int) {
 	s := shapeOf(id, g)
 	return s.threads, s.threads * s.adder
+}
+
+// Functions are kernels of the group whose registers matter.
+func (m *MSM) Functions() ([]gpu.Function, error) {
+	if m.g == curve.InG1 {
+		k, err := m.set.G1Kernels()
+		if err != nil {
+			return nil, err
+		}
+		return []gpu.Function{k.g1AccumulateKernel, k.g1SegmentsKernel, k.g1LinesKernel, k.g1BitsKernel, k.g1HeavyGroupsKernel, k.g1SumPointsKernel, k.g1SumFoldKernel}, nil
+	}
+	k, err := m.set.G2Kernels()
+	if err != nil {
+		return nil, err
+	}
+	return []gpu.Function{k.g2AccumulateKernel, k.g2SegmentsKernel, k.g2LinesKernel, k.g2BitsKernel, k.g2HeavyGroupsKernel, k.g2SumPointsKernel, k.g2SumFoldKernel}, nil
 }
