@@ -3,6 +3,6 @@
 
 namespace CURVE_NS {
 
-GROUP_KERNELS(g1, fp, 128, 4, 128, 3)
+GROUP_KERNELS(g1, fp, 128, 4, 128, 3, 8)
 
 }  // namespace CURVE_NS

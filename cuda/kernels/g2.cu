@@ -4,9 +4,9 @@
 namespace CURVE_NS {
 
 #if CURVE == 381
-GROUP_KERNELS(g2, fp2, 64, 4, 64, 3)
+GROUP_KERNELS(g2, fp2, 64, 4, 64, 3, 4)
 #else
-GROUP_KERNELS(g2, fp2, 64, 6, 64, 4)
+GROUP_KERNELS(g2, fp2, 64, 6, 64, 4, 6)
 #endif
 
 }  // namespace CURVE_NS

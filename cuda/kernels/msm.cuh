@@ -191,8 +191,9 @@ template <class F> FN void sum_fold(lane_sum<F>* m, const xyzz<F>* in, u32 n, u3
   lane_sum<F>* m = sums_ + (threadIdx.x & ~31u)
 
 // GROUP_KERNELS defines the kernels of a group. T threads a block and B blocks
-// an SM add points; S and SB are those of segments.
-#define GROUP_KERNELS(g, F, T, B, S, SB)                                                                              \
+// an SM add points; S and SB are those of segments; SUM is the blocks an SM of
+// 64 threads that add up sums.
+#define GROUP_KERNELS(g, F, T, B, S, SB, SUM)                                                                         \
   KERNEL_BOUNDS(g##_accumulate, T, B)(const affine<F>* points, const u32* index, const u32* start, const u32* length, \
                                       const u32* order, const u32* tasks, u32 nb, u32 first, xyzz<F>* sums) {         \
     DYNAMIC_SHARED(uint4, all);                                                                                       \
@@ -201,12 +202,12 @@ template <class F> FN void sum_fold(lane_sum<F>* m, const xyzz<F>* in, u32 n, u3
   EXPORT(g##_accumulate)                                                                                              \
   KERNEL_BOUNDS(g##_part, 1, 1)(const u32* count, u32 from, u32 most, u32* out) { part(count, from, most, out); }     \
   EXPORT(g##_part)                                                                                                    \
-  KERNEL_BOUNDS(g##_heavy_groups, 64, 1)(const uint2* groups, const u32* count, xyzz<F>* sums) {                      \
+  KERNEL_BOUNDS(g##_heavy_groups, 64, SUM)(const uint2* groups, const u32* count, xyzz<F>* sums) {                    \
     WARP_SUMS(F, 2);                                                                                                  \
     heavy_groups(m, groups, count, sums);                                                                             \
   }                                                                                                                   \
   EXPORT(g##_heavy_groups)                                                                                            \
-  KERNEL_BOUNDS(g##_heavy_buckets, 64, 1)(const uint4* heavy, const u32* count, u32 group, xyzz<F>* sums) {           \
+  KERNEL_BOUNDS(g##_heavy_buckets, 64, SUM)(const uint4* heavy, const u32* count, u32 group, xyzz<F>* sums) {         \
     WARP_SUMS(F, 2);                                                                                                  \
     heavy_buckets(m, heavy, count, group, sums);                                                                      \
   }                                                                                                                   \
@@ -216,7 +217,7 @@ template <class F> FN void sum_fold(lane_sum<F>* m, const xyzz<F>* in, u32 n, u3
     segments(all, buckets, n, size, plain, weighted);                                                                 \
   }                                                                                                                   \
   EXPORT(g##_segments)                                                                                                \
-  KERNEL_BOUNDS(g##_lines, 64, 1)(const xyzz<F>* plain, const xyzz<F>* weighted, u32 windows, u32 hb, u32 lb,         \
+  KERNEL_BOUNDS(g##_lines, 64, SUM)(const xyzz<F>* plain, const xyzz<F>* weighted, u32 windows, u32 hb, u32 lb,       \
                                   xyzz<F>* out) {                                                                     \
     WARP_SUMS(F, 2);                                                                                                  \
     lines(m, plain, weighted, windows, hb, lb, out);                                                                  \
@@ -233,7 +234,7 @@ template <class F> FN void sum_fold(lane_sum<F>* m, const xyzz<F>* in, u32 n, u3
     sum_points(all, points, list, count, most, out);                                                                  \
   }                                                                                                                   \
   EXPORT(g##_sum_points)                                                                                              \
-  KERNEL_BOUNDS(g##_sum_fold, 64, 1)(const xyzz<F>* in, u32 n, u32 per, u32 last, xyzz<F>* out) {                     \
+  KERNEL_BOUNDS(g##_sum_fold, 64, SUM)(const xyzz<F>* in, u32 n, u32 per, u32 last, xyzz<F>* out) {                   \
     WARP_SUMS(F, 2);                                                                                                  \
     sum_fold(m, in, n, per, last, out);                                                                               \
   }                                                                                                                   \
