@@ -26,8 +26,13 @@ type Options struct {
 	Root    string   // of the repository; "": found from the working directory
 	Kernels []string // files; nil: every *.cu of cuda/kernels
 	Cache   string   // a folder; "": snarkline/emulator in the user's cache folder
-	Flags   []string // more for the compiler
+	Flags   []string // more for the compiler, with what SNARKLINE_EMULATOR_FLAGS says
 }
+
+// flagsEnv has more flags for the compiler. With "-fsanitize=undefined
+// -fsanitize-trap=undefined" (clang) a kernel that does what C++ does not define
+// ends its context with CUDA_ERROR_ILLEGAL_INSTRUCTION.
+const flagsEnv = "SNARKLINE_EMULATOR_FLAGS"
 
 // Built is a library that stands in a file.
 type Built struct {
@@ -121,6 +126,7 @@ func (o *Options) fill() (err error) {
 	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 		return err
 	}
+	o.Flags = append(slices.Clone(o.Flags), strings.Fields(os.Getenv(flagsEnv))...)
 	if o.Kernels == nil {
 		if o.Kernels, err = filepath.Glob(filepath.Join(o.Root, "cuda", "kernels", "*.cu")); err != nil {
 			return err

@@ -19,26 +19,27 @@ import (
 
 // Codes that the tests look for.
 const (
-	ok             = 0
-	invalidValue   = 1
-	outOfMemory    = 2
-	notInitialized = 3
-	noDevice       = 100
-	invalidDevice  = 101
-	invalidContext = 201
-	noBinary       = 209
-	invalidPTX     = 218
-	unsupportedPTX = 222
-	invalidHandle  = 400
-	notFound       = 500
-	notReady       = 600
-	illegalAddress = 700
-	launchTimeout  = 702
-	destroyed      = 709
-	registered     = 712
-	notRegistered  = 713
-	stackError     = 714
-	launchFailed   = 719
+	ok                 = 0
+	invalidValue       = 1
+	outOfMemory        = 2
+	notInitialized     = 3
+	noDevice           = 100
+	invalidDevice      = 101
+	invalidContext     = 201
+	noBinary           = 209
+	invalidPTX         = 218
+	unsupportedPTX     = 222
+	invalidHandle      = 400
+	notFound           = 500
+	notReady           = 600
+	illegalAddress     = 700
+	launchTimeout      = 702
+	destroyed          = 709
+	registered         = 712
+	notRegistered      = 713
+	stackError         = 714
+	illegalInstruction = 715
+	launchFailed       = 719
 )
 
 // cu are the calls themselves, without package driver: it has tests of its own.

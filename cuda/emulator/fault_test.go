@@ -184,6 +184,7 @@ func TestKernelsThatFail(t *testing.T) {
 		{"division", launchFailed, func(m *machine) int32 {
 			return m.launch("probe_divide", 1, 1, 0, upload(m, []uint32{1, 0, 3}))
 		}},
+		{"trap", illegalInstruction, func(m *machine) int32 { return m.launch("probe_trap", 1, 1, 0, m.alloc(4)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, mode := range []Mode{Async, Eager} {

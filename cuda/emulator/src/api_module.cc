@@ -65,32 +65,29 @@ Result load(const std::shared_ptr<Context>& c, void** out, const void* image, Ji
   return SUCCESS;
 }
 
-// A copy of what the context's memory holds, to find what a kernel wrote.
+// A copy of what the context's memory holds, to find what a kernel wrote. Blocks
+// come and go with world().m held, as it is in both methods.
 struct Snapshot {
-  std::vector<std::pair<uint64_t, std::vector<unsigned char>>> parts;
-  uint64_t seed;
+  std::map<uint64_t, std::vector<unsigned char>> parts;
+  uint64_t seed = 0;
 
   void take(Context& c, const Launch& l) {
-    std::vector<std::pair<uint64_t, uint64_t>> all;
-    {
-      Lock k(world().m);
-      for (uintptr_t p : l.written)
-        if (Block* b = block_at(c, p, 0)) all.push_back({b->map.at, b->size});
-      if (all.empty())
-        for (auto& b : world().blocks)
-          if (b.second.context == &c && !b.second.freed) all.push_back({b.first, b.second.size});
-    }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    for (auto& a : all) {
-      auto p = reinterpret_cast<unsigned char*>(a.first);
-      parts.push_back({a.first, std::vector<unsigned char>(p, p + a.second)});
-    }
+    Lock k(world().m);
+    auto& blocks = world().blocks;
+    for (int all = 0; all < 2 && parts.empty(); all++)
+      for (auto& b : blocks) {
+        if (b.second.context != &c) continue;
+        if (!all && std::find(l.written.begin(), l.written.end(), b.first) == l.written.end()) continue;
+        auto p = reinterpret_cast<unsigned char*>(b.first);
+        parts[b.first].assign(p, p + b.second.size);
+      }
   }
 
   // flip changes one bit of one byte that is not what it was.
   bool flip() {
+    Lock k(world().m);
     uint64_t changed = 0;
+    for (auto it = parts.begin(); it != parts.end();) it = world().blocks.count(it->first) ? ++it : parts.erase(it);
     for (auto& p : parts) {
       auto now = reinterpret_cast<unsigned char*>(p.first);
       for (size_t i = 0; i < p.second.size(); i++) changed += now[i] != p.second[i];
@@ -116,6 +113,7 @@ const char* why(Trouble t) {
     case Deadlock: return "a kernel's threads wait for ever";
     case BadMask: return "a kernel's warp operation has a wrong mask";
     case DividedByZero: return "a kernel divides by zero";
+    case Trapped: return "a kernel does what is not defined";
     default: return "";
   }
 }
@@ -125,6 +123,7 @@ Result code_of(Trouble t) {
     case BadAddress: return ERROR_ILLEGAL_ADDRESS;
     case Deadlock: return ERROR_LAUNCH_TIMEOUT;
     case StackOverflow: return ERROR_HARDWARE_STACK_ERROR;
+    case Trapped: return ERROR_ILLEGAL_INSTRUCTION;
     default: return ERROR_LAUNCH_FAILED;
   }
 }
@@ -193,7 +192,8 @@ Result launch(const std::shared_ptr<Context>& c, void* f, uint3 grid, uint3 bloc
     for (u32 o = 0; o + 8 <= k.sizes[i]; o += 8) {
       uint64_t p;
       memcpy(&p, &l->bytes[at[i] + o], 8);
-      if (k.pointers[i] != 1 && in_arena(p)) l->written.push_back(p);
+      if (k.pointers[i] != 1)
+        if (Block* b = block_at(*c, p, 0)) l->written.push_back(b->map.at);
       if (k.pointers[i] && !known(*c, p)) {
         char text[200];
         snprintf(text, sizeof text, "argument %u of kernel %s, %p, is no memory of this device", i, k.name,

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -362,6 +363,7 @@ Trouble run_block(const Grid& g, uint3 index) {
     if (r.trouble == BadAddress) fprintf(stderr, "thread %u touches %p, where no memory is\n", t, r.where);
     if (r.trouble == StackOverflow) fprintf(stderr, "thread %u needs more stack than there is\n", t);
     if (r.trouble == DividedByZero) fprintf(stderr, "thread %u divides by zero\n", t);
+    if (r.trouble == Trapped) fprintf(stderr, "thread %u traps: what it does at %p is not defined\n", t, r.where);
     if (r.trouble == BadMask) fprintf(stderr, "thread %u is not in the mask of its own warp operation\n", t);
   }
   if (r.trouble != Fine) scrap(r);
@@ -383,9 +385,12 @@ Trouble guarded(void (*f)(void*), void* arg) {
 
 bool guards_now() { return runner && runner->now; }
 
-void caught(void* addr, bool division) {
+void caught(void* addr, int signal) {
   Runner& r = *runner;
-  stop(r, division ? DividedByZero : overflowed(r.now, addr) ? StackOverflow : BadAddress, addr);
+  Trouble t = overflowed(r.now, addr) ? StackOverflow : BadAddress;
+  if (signal == SIGFPE) t = DividedByZero;
+  if (signal == SIGILL || signal == SIGTRAP) t = Trapped;
+  stop(r, t, addr);
 }
 
 }  // namespace emu

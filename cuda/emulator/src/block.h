@@ -20,7 +20,7 @@ struct Grid {
 };
 
 // What ended a block before its end.
-enum Trouble { Fine, BadAddress, StackOverflow, Deadlock, BadMask, DividedByZero };
+enum Trouble { Fine, BadAddress, StackOverflow, Deadlock, BadMask, DividedByZero, Trapped };
 
 // order is how a block's threads start: 0 from the first, 1 from the last, more
 // in an order drawn with it.
@@ -31,8 +31,8 @@ Trouble run_block(const Grid& g, uint3 index);
 // guarded runs f(arg) so that an access to memory that is not there is an answer.
 Trouble guarded(void (*f)(void*), void* arg);
 // Whether this thread runs a block or something guarded: then its faults are
-// for caught, which does not return.
+// for caught, which is told the signal and does not return.
 bool guards_now();
-void caught(void* addr, bool division);
+void caught(void* addr, int signal);
 
 }  // namespace emu

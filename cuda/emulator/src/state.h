@@ -215,7 +215,7 @@ struct Launch {
   std::vector<void*> params;
   uint3 grid, block;
   u32 shared;
-  std::vector<uintptr_t> written;  // what its arguments point to, to be written
+  std::vector<uintptr_t> written;  // the blocks that its arguments point to, to be written
 };
 Trouble run_grid(const Launch& l);
 void set_pool(int threads);  // how many run blocks; they start when there is work

@@ -156,7 +156,7 @@ struct sigaction old_actions[65];
 void on_fault(int sig, siginfo_t* info, void* context) {
   if (guards_now()) {
     pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
-    caught(info->si_addr, sig == SIGFPE);
+    caught(info->si_addr, sig);
   }
   // Not ours: Go's, say.
   struct sigaction& old = old_actions[sig];
@@ -184,7 +184,7 @@ void install_handler() {
   static bool done = false;
   if (done) return;
   done = true;
-  for (int s : {SIGSEGV, SIGBUS, SIGFPE}) {
+  for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) {
     struct sigaction a = {};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;

@@ -188,4 +188,9 @@ EXPORT(probe_deep)
 KERNEL(probe_divide)(u32* v) { v[2] = v[0] / v[1]; }
 EXPORT(probe_divide)
 
+KERNEL(probe_trap)(u32* v) {
+  if (v) __builtin_trap();
+}
+EXPORT(probe_trap)
+
 }  // namespace CURVE_NS
