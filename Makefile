@@ -8,13 +8,16 @@ SNARKJS   ?= $(TOOLS)/node_modules/snarkjs/build/cli.cjs
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: demo test race lint fuzz interop bench bench-peers generate generated build clean help
+.PHONY: demo test emulated race lint fuzz interop bench bench-peers bench-gpu generate generated build clean help
 
 demo: ## prove and verify a batch of SHA-256 partitions under a budget; writes demo-report.json
 	$(GO) run ./cmd/snarkline demo --report demo-report.json
 
-test: ## every test; needs Go alone
+test: ## every test; needs Go alone (those of the GPU part run where a C++ compiler is found)
 	$(GO) test ./...
+
+emulated: ## the tests of the GPU part on the emulator; fails where there is no C++ compiler
+	SNARKLINE_NEED_EMULATOR=1 $(GO) test -timeout 15m ./gpu/... ./cuda/... ./stages/... ./cmd/...
 
 race: ## every test under the race detector (needs a C compiler), with alloc's debug mode on
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
@@ -35,11 +38,16 @@ bench: ## the micro-benchmarks, and a batch within a budget
 bench-peers: $(SNARKJS) ## gnark, snarkjs and Snarkline side by side: time and peak RSS
 	SNARKJS="$(SNARKJS)" $(GO) run ./benchmarks/peers
 
-generate: ## rewrite generated code: the second curve's, and the assembly
+bench-gpu: ## on a card: transforms, sorts and sums by size, then whole partitions
+	SNARKLINE_TEST_DEVICE=cuda:0 $(GO) test ./cuda/kernels -run '^$$' -bench 'NTT|Sort|Sums' -benchtime 1x
+	$(GO) run ./benchmarks/partition
+
+generate: ## rewrite generated code: the second curve's, the assembly, the GPU's kernels (needs clang-19)
 	$(GO) generate ./...
 
-generated: ## whether the committed assembly is what its generator writes (make test does the rest)
+generated: ## whether assembly and PTX are what their sources give (PTX needs clang-19; make test does the rest)
 	cd cpu/internal/ifma/gen && $(GO) test -count=1 ./...
+	$(GO) run ./cuda/internal/kgen -check
 
 build: ## the command, as bin/snarkline
 	$(GO) build -trimpath -o bin/snarkline ./cmd/snarkline
