@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"unsafe"
+
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/gpu"
 )
@@ -41,4 +43,16 @@ func (m *MSM) Functions() ([]gpu.Function, error) {
 		return nil, err
 	}
 	return []gpu.Function{k.g2AccumulateKernel, k.g2SegmentsKernel, k.g2LinesKernel, k.g2BitsKernel, k.g2HeavyGroupsKernel, k.g2SumPointsKernel, k.g2SumFoldKernel}, nil
+}
+
+// AffineOf is a sum in the kernels' form, canonical, as an affine point.
+func (m *MSM) AffineOf(sum []byte) []byte {
+	p := SumPlan{results: 1}
+	at := unsafe.Pointer(&sum[0])
+	if m.g == curve.InG1 {
+		v := m.SumValue1(p, at)
+		return curve.Bytes(v[:])[:m.set.id.PointBytes(m.g)]
+	}
+	v := m.SumValue2(p, at)
+	return curve.Bytes(v[:])[:m.set.id.PointBytes(m.g)]
 }

@@ -73,7 +73,8 @@ func (p *place) run(g group, m *kernels.MSM, plan kernels.Plan, add func(r *kern
 
 // each runs f for each group, with its kernels.
 func each(t *testing.T, f func(t *testing.T, p *place, g group, m *kernels.MSM)) {
-	dev := emulator.TestDevice(t)
+	// A block's threads start in order, backwards, or in an order that is drawn.
+	dev := emulator.TestDevice(t, emulator.Config{Order: uint32(len(t.Name()) % 3)})
 	for _, g := range groups() {
 		t.Run(g.String(), func(t *testing.T) {
 			p := newPlace(t, dev)
