@@ -32,13 +32,13 @@ func ignore(context.Context, Key, int) error { return nil }
 func TestStopAll(t *testing.T) {
 	clean(t)
 	g := New("stop")
-	ToFunc(Via(FromSlice(g, count0(1000), intKey), NewStage("s", failOn(7)), Workers(2)), ignore)
+	ToFunc(Via(FromSlice(g, count0(200_000), intKey), NewStage("s", failOn(7)), Workers(2)), ignore)
 	rep, err := runFor(t, g, context.Background())
 	var se *StageError
 	if !errors.As(err, &se) || se.Stage != "s" || se.Key != intKey(7) || !errors.Is(err, errOdd) {
 		t.Fatalf("%v", err)
 	}
-	if rep.Error == "" || rep.Failed != 1 || rep.Stage("s").Failed != 1 || rep.Items > 900 {
+	if rep.Error == "" || rep.Failed != 1 || rep.Stage("s").Failed != 1 || rep.Items > 190_000 {
 		t.Errorf("report: %+v", rep)
 	}
 }

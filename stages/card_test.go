@@ -33,7 +33,6 @@ type card struct {
 
 	mu     sync.Mutex
 	mem    map[uintptr][]byte
-	sticky error
 	gen    atomic.Uint64
 	resets atomic.Int64
 	copies sync.WaitGroup
@@ -360,7 +359,7 @@ func (c *card) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, ba
 		for _, x := range v.dev[:early] {
 			x.Release()
 		}
-		if v.err != nil {
+		if v.err != nil && !errors.Is(v.err, errBroken) {
 			v.err = &devError{c.name, "copy", true, v.err}
 		}
 		v.mu.Lock()

@@ -190,7 +190,7 @@ func TestCardFaults(t *testing.T) {
 				at.Store(i + 1)
 				r, err := prove()
 				switch {
-				case kind == errBroken:
+				case errors.Is(kind, errBroken):
 					var stage *pipeline.StageError
 					if !errors.Is(err, errBroken) || !errors.As(err, &stage) || r != nil {
 						t.Errorf("call %d: %v", i+1, err)
@@ -210,7 +210,7 @@ func TestCardFaults(t *testing.T) {
 					t.Fatalf("after call %d failed: %v", i+1, err)
 				}
 			}
-			if kind == errSticky && c.resets.Load() != n {
+			if errors.Is(kind, errSticky) && c.resets.Load() != n {
 				t.Errorf("%d resets of %d failures", c.resets.Load(), n)
 			}
 		})

@@ -118,53 +118,74 @@ type keeper interface {
 	Keep(ctx context.Context, points ...curve.Points) (drop func(), err error)
 }
 
-// Keep has every processor of p that can keep the points of p's key where it
-// reads them, as far as there is room, until the key is closed. It is called
-// once, before the key is used.
+// Keep has every processor of p that can keep points of p's key where it reads
+// them do so, as far as there is room, until the key is closed: those of the
+// queries that it may have to sum. It is called once, before the key is used.
 func Keep(ctx context.Context, p *Prover) error {
 	k := p.Key
+	stay := everyone(append([]groth16.Arithmetic{p.Arith}, p.Elsewhere...)...)
+	b2 := stay
+	if p.B2 != nil {
+		b2 = everyone(append([]groth16.Arithmetic{p.B2}, p.Elsewhere...)...)
+	}
 	var errs []error
 	for _, ar := range p.everyone() {
-		if ar, ok := ar.(keeper); ok {
-			drop, err := ar.Keep(ctx, k.H, k.L.Points, k.A.Points, k.B1.Points, k.B2.Points)
-			if drop != nil {
-				k.OnClose(func() error { drop(); return nil })
-			}
-			errs = append(errs, err)
+		at, ok := ar.(keeper)
+		if !ok {
+			continue
 		}
+		var points []curve.Points
+		if contains(stay, ar) {
+			points = append(points, k.H, k.L.Points, k.A.Points, k.B1.Points)
+		}
+		if contains(b2, ar) {
+			points = append(points, k.B2.Points)
+		}
+		drop, err := at.Keep(ctx, points...)
+		if drop != nil {
+			k.OnClose(func() error { drop(); return nil })
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // everyone is every processor that may do anything for p, each once.
 func (p *Prover) everyone() []groth16.Arithmetic {
-	var out []groth16.Arithmetic
-	var add func(ar groth16.Arithmetic)
-	add = func(ar groth16.Arithmetic) {
+	return everyone(append([]groth16.Arithmetic{p.Arith, p.B2}, p.Elsewhere...)...)
+}
+
+// everyone is the processors behind some arithmetics, each once.
+func everyone(ars ...groth16.Arithmetic) (out []groth16.Arithmetic) {
+	for _, ar := range ars {
 		switch ar := ar.(type) {
 		case nil:
-			return
 		case *Set:
-			for _, m := range ar.members {
-				add(m)
-			}
-			return
+			out = append(out, everyone(ar.members...)...)
 		case *either:
-			add(ar.device)
-			add(ar.host)
-			return
+			out = append(out, everyone(ar.device, ar.host)...)
+		default:
+			out = append(out, ar)
 		}
-		for _, known := range out {
-			if reflect.ValueOf(ar).Comparable() && known == ar {
-				return
-			}
+	}
+	var once []groth16.Arithmetic
+	for _, ar := range out {
+		if !contains(once, ar) {
+			once = append(once, ar)
 		}
-		out = append(out, ar)
 	}
-	add(p.Arith)
-	for _, ar := range p.Elsewhere {
-		add(ar)
+	return once
+}
+
+// contains reports whether ar is one of list. What cannot be compared is not.
+func contains(list []groth16.Arithmetic, ar groth16.Arithmetic) bool {
+	if !reflect.ValueOf(ar).Comparable() {
+		return false
 	}
-	add(p.B2)
-	return out
+	for _, x := range list {
+		if x == ar {
+			return true
+		}
+	}
+	return false
 }

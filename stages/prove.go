@@ -39,7 +39,7 @@ func ProveResult(ctx context.Context, p *Prover, input any) (*Result, error) {
 }
 
 // BatchOptions are the options of Batch. The zero value runs the standard
-// pipeline, stops at the first failure, retries nothing and sets no budget.
+// pipeline, stops at the first failure, retries no stage and sets no budget.
 type BatchOptions struct {
 	Name        string                         // of the graph; "groth16" if empty; a Description has its own
 	Description string                         // of another pipeline, as Load reads it; Retry and Ordered do not apply then

@@ -14,6 +14,9 @@ import (
 // stages are best given to the graph, by pipeline.WithSettings, under the
 // names of Names.
 //
+// The source that jobs come from is the caller's: with pipeline.Restart(p.Restarts())
+// as its option, jobs are made again as Prover.Again says, which is for devices.
+//
 // Without a budget, jobs pile up before b_g2_msm if it is the slowest stage:
 // up to the capacities of the other branches plus what waits in its queue. A
 // budget bounds them.
