@@ -109,7 +109,11 @@ func (p *processors) announce() {
 // text is "cuda:0 (NVIDIA H200, 139 GiB free); key points resident: …; tier …".
 func (c *onCard) text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%v (%s, %s free); key points resident: ", c.card, c.info.Name, sizeText(c.free))
+	fmt.Fprintf(&s, "%v (%s, %s free", c.card, c.info.Name, sizeText(c.free))
+	if c.bounded {
+		fmt.Fprintf(&s, ", %s may be used", sizeText(c.free-c.margin))
+	}
+	s.WriteString("); key points resident: ")
 	switch {
 	case c.resident >= c.keyBytes:
 		s.WriteString(sizeText(c.resident))

@@ -31,7 +31,9 @@ type onCard struct {
 	info   gpu.Info
 	free   int64 // before the key came
 	margin int64 // kept back
-	drop   func()
+
+	bounded bool // by --device-memory
+	drop    func()
 	placement
 }
 
@@ -153,7 +155,7 @@ func (p *processors) start(card *cuda.Card, key *groth16.ProvingKey, host *cpu.E
 		return nil, fmt.Errorf("%v (%s): %w", card, c.info.Name, err)
 	}
 	if want := int64(p.a.flags.DeviceMemory); want > 0 {
-		c.margin = max(c.margin, c.free-want)
+		c.margin, c.bounded = max(c.margin, c.free-want), true
 	}
 	if c.engine, err = cuda.New(card, key.Curve, host, cuda.Margin(c.margin)); err != nil {
 		return nil, fmt.Errorf("%v (%s): %w", card, c.info.Name, err)

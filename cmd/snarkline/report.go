@@ -20,7 +20,6 @@ type runReport struct {
 	Seconds  float64           `json:"seconds"`
 	Settings pipeline.Settings `json:"settings"`
 	Key      any               `json:"key"`
-	Devices  *processorsReport `json:"devices"`
 	Pipeline *pipeline.Report  `json:"pipeline"`
 	Memory   alloc.Snapshot    `json:"memory"`
 	Resident residentReport    `json:"resident"`
@@ -42,7 +41,7 @@ func (a *app) writeReport(command string, out *outcome, key, result any) error {
 	}
 	r := runReport{
 		Command: command, Version: buildVersion().Version, Time: time.Now().UTC(), Seconds: out.seconds,
-		Settings: out.settings, Key: key, Devices: out.procs, Pipeline: out.report, Memory: out.memory, Result: result,
+		Settings: out.settings, Key: key, Pipeline: out.report, Memory: out.memory, Result: result,
 		Resident: residentReport{Before: out.base, Peak: out.resident(), AnonPeak: out.anon},
 	}
 	return outfile.Stream(a.flags.Report, func(w io.Writer) error {
