@@ -32,7 +32,7 @@ type setting struct {
 	rounds  int
 	device  string
 	b2      string
-	workers []string // of stages, as settings have them
+	workers []string // of stages, as settings have them; one batch each
 	streams int
 	check   bool
 	keep    bool
@@ -47,12 +47,12 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N or cpu")
 	flag.StringVar(&s.b2, "b2", "auto", "where b_g2_msm runs: auto, cpu or device")
-	set := flag.String("set", "synthesize.workers=3,prestage.workers=1,ntt.workers=1,h-msm.workers=1,batch-add.workers=1,tail-msm.workers=1", "workers and capacities of the batch")
+	set := flag.String("set", "synthesize.workers=3", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 3, "operations side by side on the card")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
 	flag.Parse()
-	s.workers = strings.Split(*set, ",")
+	s.workers = strings.Split(*set, ";")
 	logger.Disable()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
