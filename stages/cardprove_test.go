@@ -256,6 +256,17 @@ func TestStickyErrorOfOthers(t *testing.T) {
 			if again == 0 || int64(again) != report.Restarted || report.Items != 8 {
 				t.Errorf("%d jobs made again, the report says %d of %d", again, report.Restarted, report.Items)
 			}
+
+			// Without the protection the first error is the answer.
+			fired.Store(false)
+			p.Again = -1
+			var failed int
+			_, report, err = collect(t, context.Background(), &p, toy.jobs(8), stages.BatchOptions{Options: []pipeline.Option{
+				pipeline.OnError(policy), pipeline.OnFail(func(pipeline.Key, error) { failed++ }),
+			}})
+			if (policy == pipeline.StopAll) != errors.Is(err, errSticky) || (policy == pipeline.FailKey) != (failed > 0) || report.Restarted != 0 {
+				t.Errorf("never again: %v, %d failed", err, failed)
+			}
 		})
 	}
 }
