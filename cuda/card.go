@@ -76,7 +76,7 @@ func (d *Driver) Card(name string) (*Card, error) {
 func (d *Driver) Close() error {
 	var all []error
 	for _, c := range d.cards {
-		all = append(all, c.Card.Close())
+		all = append(all, c.end())
 	}
 	all = append(all, d.providers.Restore(), d.drv.Close())
 	return errors.Join(all...)
@@ -142,6 +142,9 @@ func (c *Card) plan() error {
 		return err
 	}
 	c.share = max(n/4, 1)
+	// Vectors come and go in the same sizes, and to free one makes the driver
+	// wait for the card. What is kept is given up as soon as somebody needs it.
+	alloc.Default().SetPoolLimitOf(c.space, n/4)
 	return nil
 }
 
@@ -154,7 +157,17 @@ func (c *Card) join(e *Engine) {
 func (c *Card) leave(e *Engine) {
 	c.mu.Lock()
 	delete(c.engines, e)
+	last := len(c.engines) == 0
 	c.mu.Unlock()
+	if last {
+		alloc.Default().TrimPoolOf(c.space)
+	}
+}
+
+// end is what follows the last engine.
+func (c *Card) end() error {
+	alloc.Default().SetPoolLimitOf(c.space, 0)
+	return c.Card.Close()
 }
 
 // trim gives back what both pools of the card keep without a user.

@@ -120,7 +120,6 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.mu.Unlock()
-	e.card.leave(e)
 	var all []error
 	if e.up != nil {
 		all = append(all, e.up.close())
@@ -132,12 +131,13 @@ func (e *Engine) Close() error {
 		l.close()
 	}
 	e.forget()
+	e.card.leave(e)
 	if e.set != nil {
 		all = append(all, e.set.Close())
 	}
 	if e.mine {
 		e.card.Reaper.Flush()
-		all = append(all, e.card.Card.Close(), e.card.providers.Restore())
+		all = append(all, e.card.end(), e.card.providers.Restore())
 	}
 	return errors.Join(all...)
 }

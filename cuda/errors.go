@@ -58,6 +58,12 @@ type argumentError struct{ error }
 
 func (e argumentError) Unwrap() error { return e.error }
 
+// lostError is a failure after which the job's vectors are not what they should
+// be, whatever the device says later.
+type lostError struct{ error }
+
+func (e lostError) Unwrap() error { return e.error }
+
 func argument(format string, args ...any) error {
 	return argumentError{fmt.Errorf(format, args...)}
 }

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -29,6 +28,7 @@ type keptPoints struct {
 // list, so that no other can come to lie at its address meanwhile.
 type keptWires struct {
 	list []uint32
+	last uint32 // the largest
 	mem  *block
 }
 
@@ -230,8 +230,8 @@ func (c *keyCache) bring(ctx context.Context, k *keptPoints) (bool, error) {
 		if isNoMemory(err) {
 			err = nil // somebody else was quicker: the points are streamed
 		}
-		if isGone(err) {
-			err = e.fail(&op{name: "bring points"}, errors.Join(err, e.card.revive()), false)
+		if err != nil {
+			err = e.failed("bring points", err)
 		}
 		return false, err
 	}
@@ -332,9 +332,23 @@ func (t *task) wires(q curve.Query, k *keptPoints) (gpu.Ptr, error) {
 	if k.wires == nil {
 		k.wires = map[wiresID]*keptWires{}
 	}
-	k.wires[id] = &keptWires{list: q.Wires, mem: mem}
+	k.wires[id] = &keptWires{list: q.Wires, last: largest(q.Wires), mem: mem}
 	c.mu.Unlock()
 	return mem.ptr(), nil
+}
+
+// lastWire is the largest wire of q, if that is known.
+func (c *keyCache) lastWire(q curve.Query, k *keptPoints) (uint32, bool) {
+	if k == nil {
+		return 0, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := k.wires[wiresID{addressOf(q.Wires), len(q.Wires)}]
+	if w == nil {
+		return 0, false
+	}
+	return w.last, true
 }
 
 // wiresMissing is the room that an operation needs for the list of q.

@@ -38,21 +38,23 @@ type ledger struct {
 	floor   int64 // room for one operation: the largest that is known of
 	wish    int64 // room for what jobs keep, which keys leave
 	queue   []*asker
-	changed chan struct{} // closed when something was given back
+
+	patience time.Duration
+	changed  chan struct{} // closed when something was given back
 }
 
 type asker struct{ least, most int64 }
 
-// patience is how long an operation waits for memory that only standing memory
-// of idle jobs could give.
-const patience = 10 * time.Second
+// defaultPatience is how long an operation waits, while no other runs, for
+// memory that jobs hold which do nothing at the moment.
+const defaultPatience = 10 * time.Second
 
 // pollEvery is how often a waiting operation asks the driver again: memory that
 // another process gives back tells nobody.
 const pollEvery = 50 * time.Millisecond
 
 func newLedger(c *Card, margin int64) *ledger {
-	return &ledger{card: c, margin: margin, changed: make(chan struct{})}
+	return &ledger{card: c, margin: margin, patience: defaultPatience, changed: make(chan struct{})}
 }
 
 // capacity is what engines could use of the card in all, whatever they have
@@ -108,8 +110,12 @@ func (l *ledger) expect(one, wish int64) {
 // left is what u may still be granted.
 func (l *ledger) left(u use) (int64, error) {
 	n, err := l.room(l.floor)
-	if u == keyed || u == tabled {
+	switch {
+	case err != nil:
+	case u == keyed || u == tabled:
 		n -= max(l.wish-l.granted[standing], 0)
+	case u == standing && l.starving(n):
+		n = 0
 	}
 	return n, err
 }
@@ -192,44 +198,43 @@ func (l *ledger) wake() {
 }
 
 // acquire waits for memory for one operation: most bytes, or, when nothing that
-// runs could give back more, as many as there are from least on.
-func (l *ledger) acquire(ctx context.Context, least, most int64) (int64, error) {
+// runs could give back more, as many as there are from least on. What does not
+// stand from now on leaves room for the next of the kind, but for the bytes
+// of vectors, which would stand if there were room.
+func (l *ledger) acquire(ctx context.Context, least, most, vectors int64) (int64, error) {
 	if most <= 0 {
 		return 0, nil
 	}
 	a := &asker{least: least, most: most}
 	l.mu.Lock()
-	l.floor = max(l.floor, least)
+	l.floor = max(l.floor, least-vectors)
 	l.queue = append(l.queue, a)
 	defer l.leave(a)
 	defer l.mu.Unlock()
 	var until time.Time
 	for {
-		var short int64
-		if l.queue[0] == a {
-			n, left, err := l.serve(a)
-			if err != nil || n > 0 {
-				return n, err
+		n, left, err := l.serve(a)
+		if err != nil || n > 0 {
+			return n, err
+		}
+		if l.queue[0] == a && l.granted[working] == 0 {
+			// Nothing runs, so nothing will end: keys and tables go first.
+			l.mu.Unlock()
+			freed := l.card.makeRoom(ctx, a.least-left)
+			l.mu.Lock()
+			switch {
+			case freed:
+				continue
+			case until.IsZero():
+				until = time.Now().Add(l.patience)
 			}
-			short = a.least - left
-			if l.granted[working] == 0 {
-				// Nothing runs, so nothing will end: keys and tables go first.
-				l.mu.Unlock()
-				freed := l.card.makeRoom(ctx, short)
-				l.mu.Lock()
-				switch {
-				case freed:
-					continue
-				case until.IsZero():
-					until = time.Now().Add(patience)
-				case l.granted[standing] == 0 || time.Now().After(until):
-					return 0, &roomError{asked: a.least, left: left}
-				}
+			if l.granted[standing] == 0 || time.Now().After(until) {
+				return 0, &roomError{asked: a.least, left: left}
 			}
 		}
 		changed := l.changed
 		l.mu.Unlock()
-		err := waitFor(ctx, changed, pollEvery)
+		err = waitFor(ctx, changed, pollEvery)
 		l.mu.Lock()
 		if err != nil {
 			return 0, err
@@ -237,7 +242,9 @@ func (l *ledger) acquire(ctx context.Context, least, most int64) (int64, error) 
 	}
 }
 
-// serve grants the first in the queue what it may have now.
+// serve grants a what it may have now: if it is its turn, or if the one whose
+// turn it is waits for more than operations can give back, so that only what
+// others do can help it.
 func (l *ledger) serve(a *asker) (n, left int64, err error) {
 	if l.naive {
 		l.granted[working] += a.most
@@ -245,6 +252,10 @@ func (l *ledger) serve(a *asker) (n, left int64, err error) {
 	}
 	if left, err = l.room(0); err != nil {
 		return 0, 0, err
+	}
+	first := l.queue[0]
+	if first != a && first.least <= left+l.granted[working] {
+		return 0, left, nil
 	}
 	switch {
 	case left >= a.most:
@@ -254,6 +265,12 @@ func (l *ledger) serve(a *asker) (n, left int64, err error) {
 	}
 	l.granted[working] += n
 	return n, left, nil
+}
+
+// starving reports whether an operation waits for what stands to go. Nothing
+// more may stand then.
+func (l *ledger) starving(left int64) bool {
+	return len(l.queue) > 0 && l.queue[0].least > left+max(l.granted[working], l.floor)
 }
 
 func (l *ledger) leave(a *asker) {

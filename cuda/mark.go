@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/snarkline/snarkline/gpu"
@@ -57,7 +58,7 @@ func (m *mark) before(ctx context.Context, st gpu.Stream) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.err != nil {
-		return m.err
+		return lostError{fmt.Errorf("the copy of a vector failed: %w", m.err)}
 	}
 	if m.closed || m.event == nil {
 		return errReset

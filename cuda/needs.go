@@ -56,15 +56,18 @@ func (e *Engine) Needs(l load) needs {
 }
 
 // expect makes the ledger keep room for the operations of a job with vectors of
-// so many bytes, and keys leave room for two jobs.
+// so many bytes, and keys leave room for two jobs. Operations are cut to fit, so
+// no more than an eighth of the card is kept for them if less would do.
 func (e *Engine) expect(vectors, wires int64, g1, g2 int) {
-	one := max(e.sumBytes(curve.InG1, g1), e.sumBytes(curve.InG2, g2))
-	c, err := e.card.mem.capacityNow()
-	if err == nil {
-		// Operations can be cut; more than a share is not kept for them.
-		one = min(one, c/4)
+	var most, least int64
+	for g, n := range map[curve.Group]int{curve.InG1: g1, curve.InG2: g2} {
+		if n > 0 {
+			size := e.sizeOfPlan(g, n, e.card.share)
+			most = max(most, size.most+e.mostLayout(g, n))
+			least = max(least, size.least+e.mostLayout(g, min(n, minPiece)))
+		}
 	}
-	e.card.mem.expect(one, 2*(vectors+(curve.ScalarBytes+1)*wires))
+	e.card.mem.expect(max(min(most, e.card.share/2), least), 2*(vectors+(curve.ScalarBytes+1)*wires))
 }
 
 // expectJobs is expect for a key whose longest vector has n points.

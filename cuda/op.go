@@ -17,6 +17,7 @@ type op struct {
 	// gets lies between them, and the work is cut to fit. most is what is stated
 	// to be needed, and least what it cannot do without.
 	least, most int64
+	vectors     int64 // of it, what is to stand from then on
 	// spoils says that the vectors the job holds may be overwritten by an attempt
 	// that fails, or be lost with the device: it must begin again then.
 	spoils bool
@@ -62,6 +63,7 @@ func (e *Engine) run(ctx context.Context, sc *alloc.Scope, o *op) error {
 		var bad argumentError
 		var over *alloc.OverdrawError
 		var known *Error
+		var gone lostError
 		switch {
 		case errors.As(err, &bad), errors.As(err, &over), errors.Is(err, gpu.ErrClosed):
 			return fmt.Errorf("%s: %s: %w", e.card.name, o.name, err)
@@ -72,21 +74,33 @@ func (e *Engine) run(ctx context.Context, sc *alloc.Scope, o *op) error {
 				err = errors.Join(err, e.card.revive())
 			}
 			return e.fail(o, err, o.spoils || lost)
-		case isNoMemory(err) && !lost && !e.o.unguarded.trim:
-			if level == 0 {
-				if terr := e.card.trim(); terr != nil {
-					return e.fail(o, errors.Join(err, terr), isGone(terr) && o.spoils)
-				}
-				continue
+		case errors.As(err, &gone), lost:
+			return e.fail(o, err, true)
+		case isNoMemory(err):
+			if e.o.unguarded.trim || level > 0 && o.most>>(level-1) <= o.least {
+				return e.fail(o, err, false)
 			}
-			if o.most>>(level-1) > o.least {
-				continue
+			if err := e.shrink(ctx, o, level); err != nil {
+				return e.fail(o, err, isGone(err) && o.spoils)
 			}
-			fallthrough
+		case level > 0:
+			return e.fail(o, err, false)
 		default:
-			return e.fail(o, err, lost)
+			// A call that failed for a reason that it alone knows: nothing was
+			// spoiled, so it may as well be tried once more.
+			e.stats.again.Add(1)
 		}
 	}
+}
+
+// shrink makes room for another try after one that found too little memory: at
+// first by what the pools keep without a user, then by what others can do without.
+func (e *Engine) shrink(ctx context.Context, o *op, level int) error {
+	e.stats.again.Add(1)
+	if level > 0 {
+		e.card.makeRoom(ctx, o.most)
+	}
+	return e.card.trim()
 }
 
 // isGone reports whether err says that the context has ended, or ended since.
@@ -115,7 +129,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 	if level > 1 {
 		most = max(o.least, most>>(level-1))
 	}
-	room, err := e.card.mem.acquire(ctx, o.least, most)
+	room, err := e.card.mem.acquire(ctx, o.least, most, o.vectors)
 	if err != nil {
 		return false, err
 	}
@@ -164,13 +178,15 @@ func (t *task) end(o *op) error {
 			first = err
 		}
 	}
+	// Copies on the belt may be on their way to memory that is freed next: where
+	// the body failed, the work in the stream does not wait for them.
+	keep(t.l.belt.drain())
 	for _, p := range t.scratch {
 		// It holds scalars of the witness.
 		keep(t.st.Fill(p.ptr, 0, p.bytes))
 		keep(t.st.FreeAsync(p.ptr))
 	}
 	keep(t.st.Record(t.l.to))
-	keep(t.l.belt.drain())
 	keep(drain(t.st))
 	t.l.read = [2]bool{}
 	for _, c := range t.charges {

@@ -34,7 +34,8 @@ func (x *terms) n() int {
 func (x *terms) streamed() bool { return x.kept == nil || x.dev == nil }
 
 // check is what is wrong with the terms.
-func (x *terms) check(id curve.ID, g curve.Group, wires int) error {
+func (x *terms) check(keys *keyCache, g curve.Group, wires int) error {
+	id := keys.e.id
 	p := x.q.Points
 	if x.q.Len() > 0 && (p.Curve != id || p.Group != g) {
 		return argument("points are of %v on %v, want %v on %v", p.Group, p.Curve, g, id)
@@ -59,18 +60,35 @@ func (x *terms) check(id curve.ID, g curve.Group, wires int) error {
 		}
 		return nil
 	}
-	if x.q.Wires == nil {
+	if len(x.q.Wires) == 0 {
 		if l := x.q.Len(); l > 0 && int64(x.q.First)+int64(l) > int64(wires) {
 			return argument("wires %d to %d of a witness of %d", x.q.First, int64(x.q.First)+int64(l)-1, wires)
 		}
 		return nil
 	}
-	for j, w := range x.q.Wires {
-		if int64(w) >= int64(wires) {
-			return argument("point %d: wire %d of a witness of %d", j, w, wires)
-		}
+	last, known := keys.lastWire(x.q, x.kept)
+	if !known {
+		last = largest(x.q.Wires)
+	}
+	if int64(last) >= int64(wires) {
+		return argument("wire %d of a witness of %d", last, wires)
 	}
 	return nil
+}
+
+// largest is the largest of list.
+func largest(list []uint32) (most uint32) {
+	var mu sync.Mutex
+	share(len(list), func(lo, hi int) {
+		var m uint32
+		for _, w := range list[lo:hi] {
+			m = max(m, w)
+		}
+		mu.Lock()
+		most = max(most, m)
+		mu.Unlock()
+	})
+	return most
 }
 
 // layout is what a stream of pieces takes of device memory.

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -98,6 +99,7 @@ func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 	if a == nil || b == nil || a.Len() != n || b.Len() != n || c != nil && c.Len() != n {
 		return nil, fmt.Errorf("prestage: vectors that are not of the domain's %d scalars", n)
 	}
+	e.expectJobs(n)
 	v := &evaluations{e: e, domain: d, basis: basis}
 	v.host.start(2)
 	if c != nil {
@@ -111,10 +113,7 @@ func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		for _, r := range v.Buffers() {
 			r.Release()
 		}
-		if isGone(err) && !e.o.unguarded.reset {
-			err = e.fail(&op{name: "prestage"}, fmt.Errorf("%w (%w)", err, orReset(e.card.revive())), false)
-		}
-		return nil, err
+		return nil, e.failed("prestage", err)
 	}
 	s := v.String()
 	e.lastTier.Store(&s)
@@ -124,6 +123,20 @@ func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		}
 	}
 	return v, nil
+}
+
+// failed is the error of what is no operation on a worker, which may have to be
+// answered by a reset.
+func (e *Engine) failed(what string, err error) error {
+	var over *alloc.OverdrawError
+	var known *Error
+	switch {
+	case errors.As(err, &known), errors.As(err, &over), errors.Is(err, gpu.ErrClosed):
+		return fmt.Errorf("%s on %s: %w", what, e.card.name, err)
+	case isGone(err) && !e.o.unguarded.reset:
+		err = fmt.Errorf("%w (%w)", err, orReset(e.card.revive()))
+	}
+	return e.fail(&op{name: what}, err, false)
 }
 
 // orReset is what became of a reset, as an error.
@@ -153,7 +166,7 @@ func (v *evaluations) place(sc *alloc.Scope) error {
 			return nil
 		}
 		first = all.Tier + 1
-		if !isNoMemory(err) || first >= len(r.Tiers) {
+		if v.e.card.mem.naive || !isNoMemory(err) || first >= len(r.Tiers) {
 			return err
 		}
 		failed = err

@@ -51,19 +51,22 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 		return fmt.Errorf("quotient on %s: the domain of 2^%d has no tables", e.card.name, x.domain.Log)
 	}
 	scratch := ntt.ScratchBytes(x.domain.Log, x.basis, x.c == nil)
-	need := scratch + e.tables.missing(key, aligned(tables))
+	held, need := e.tables.hold(key, aligned(tables))
+	defer e.tables.letGo(key, held)
+	o := &op{name: methodNames[mQuotient], stat: mQuotient, spoils: true}
 	for _, y := range x.vectors() {
 		if y.onDevice() == nil {
-			need += y.bytes()
+			o.vectors += y.bytes()
 		}
 	}
-	o := &op{name: methodNames[mQuotient], stat: mQuotient, least: need, most: need, spoils: true}
+	o.least = need + scratch + o.vectors
+	o.most = o.least
 	o.body = func(t *task) error {
 		ntt, err := e.set.NTT()
 		if err != nil {
 			return err
 		}
-		tab, err := e.tables.use(t, ntt, key)
+		tab, err := e.tables.use(t, ntt, key, held)
 		if err != nil {
 			return err
 		}
@@ -137,7 +140,7 @@ func (t *task) stand(n int64, p alloc.Purpose) (*block, error) {
 func (e *Engine) loadNTT() (*kernels.NTT, error) {
 	ntt, err := e.set.NTT()
 	if err != nil {
-		return nil, e.loadFailed(err)
+		return nil, e.failed("load kernels", err)
 	}
 	return ntt, nil
 }
@@ -163,15 +166,15 @@ func (e *Engine) Quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		vectors = append(vectors, c)
 	}
 	need := aligned(scratch) + int64(len(vectors))*aligned(size)
-	o := &op{name: methodNames[mQuotient], stat: mQuotient}
-	o.least = need + e.tables.missing(key, aligned(ntt.TableBytes(d, basis)))
-	o.most = o.least
+	held, missing := e.tables.hold(key, aligned(ntt.TableBytes(d, basis)))
+	defer e.tables.letGo(key, held)
+	o := &op{name: methodNames[mQuotient], stat: mQuotient, least: need + missing, most: need + missing}
 	o.body = func(t *task) error {
 		ntt, err := e.set.NTT()
 		if err != nil {
 			return err
 		}
-		tab, err := e.tables.use(t, ntt, key)
+		tab, err := e.tables.use(t, ntt, key, held)
 		if err != nil {
 			return err
 		}

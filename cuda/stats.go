@@ -29,6 +29,7 @@ var methodNames = [nbMethods]string{"quotient", "sum of h", "split", "sums of on
 type stats struct {
 	up, down atomic.Int64
 	refused  atomic.Int64 // registrations
+	again    atomic.Int64 // attempts
 
 	mu    sync.Mutex
 	calls [nbMethods]int64
@@ -52,6 +53,7 @@ type Stats struct {
 	Resident int64         `json:"resident"` // bytes of keys on the card now
 	Tables   int64         `json:"tables"`   // bytes of the transforms' tables on the card now
 	Refused  int64         `json:"refused"`  // registrations of host memory that were refused
+	Again    int64         `json:"again"`    // attempts at operations that failed and were made again
 	Resets   int           `json:"resets"`   // of the card
 	Methods  []MethodStats `json:"methods"`  // those that were called
 }
@@ -68,7 +70,7 @@ type MethodStats struct {
 // Stats is the state now.
 func (e *Engine) Stats() Stats {
 	out := Stats{
-		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(), Refused: e.stats.refused.Load(),
+		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
 		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
 	}
 	e.stats.mu.Lock()
@@ -86,6 +88,9 @@ func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s to the card, %s back, %s of keys and %s of tables on it", s.Device,
 		humanize.IBytes(uint64(s.Up)), humanize.IBytes(uint64(s.Down)), humanize.IBytes(uint64(s.Resident)), humanize.IBytes(uint64(s.Tables)))
+	if s.Again > 0 {
+		fmt.Fprintf(&b, ", %d operations tried again", s.Again)
+	}
 	if s.Resets > 0 {
 		fmt.Fprintf(&b, ", reset %d times", s.Resets)
 	}

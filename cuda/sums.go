@@ -12,7 +12,6 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cuda/kernels"
 	"github.com/snarkline/snarkline/curve"
-	"github.com/snarkline/snarkline/gpu"
 )
 
 // msmPlans are the plans of sums by size, since making one takes a while.
@@ -39,8 +38,13 @@ func (e *Engine) sizeOfPlan(g curve.Group, n int, limit int64) planSize {
 	if s, ok := e.plans.m[key]; ok {
 		return s
 	}
+	p, err := e.plan(g, n, limit)
+	for err != nil && limit < 1<<50 { // a small card: a share of it is too little
+		limit *= 2
+		p, err = e.plan(g, n, limit)
+	}
 	s := planSize{limit, limit}
-	if p, err := e.plan(g, n, limit); err == nil {
+	if err == nil {
 		s.most, s.least = p.Scratch, p.Scratch
 		for smaller := p.Scratch / 2; ; smaller = p.Scratch / 2 {
 			if p, err = e.plan(g, n, smaller); err != nil {
@@ -261,7 +265,7 @@ func (e *Engine) MSMG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 
 func (e *Engine) hostMSM(ctx context.Context, sc *alloc.Scope, stat method, g curve.Group, q curve.Query, w []curve.Scalar, pick []uint32) (p point, err error) {
 	x := &terms{q: q, pick: pick, host: w}
-	if err := x.check(e.id, g, len(w)); err != nil {
+	if err := x.check(&e.keys, g, len(w)); err != nil {
 		return p, fmt.Errorf("%v multi-scalar multiplication: %w", g, err)
 	}
 	if pick == nil {
@@ -295,14 +299,3 @@ func (e *Engine) QuotientScratch(n int, basis curve.Basis, folded bool) alloc.Am
 	size := aligned(int64(curve.ScalarBytes) << log)
 	return alloc.BytesIn(e.card.space, vectors*size+aligned(new(kernels.NTT).ScratchBytes(log, basis, folded)))
 }
-
-// loadFailed is the error of kernels that could not be loaded outside of an
-// operation.
-func (e *Engine) loadFailed(err error) error {
-	if isGone(err) && !e.o.unguarded.reset {
-		err = fmt.Errorf("%w (%w)", err, orReset(e.card.revive()))
-	}
-	return e.fail(&op{name: "load kernels"}, err, isGone(err))
-}
-
-var _ gpu.Ptr

@@ -33,14 +33,23 @@ type tableCache struct {
 	m  map[tableKey]*table
 }
 
-// missing is the bytes that an operation needs room for to have tables.
-func (c *tableCache) missing(k tableKey, bytes int64) int64 {
+// hold keeps the tables of k where they are, if they are there, until letGo.
+// missing is the room that an operation needs to make them, of bytes in all.
+func (c *tableCache) hold(k tableKey, bytes int64) (tab *table, missing int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.m[k]; t != nil && t.mem != nil && t.mem.live() == nil {
-		return 0
+	if c.m == nil {
+		c.m = map[tableKey]*table{}
 	}
-	return bytes
+	if tab = c.m[k]; tab == nil {
+		tab = new(table)
+		c.m[k] = tab
+	}
+	tab.users++
+	if tab.mem == nil || tab.mem.live() != nil {
+		missing = bytes
+	}
+	return tab, missing
 }
 
 func (c *tableCache) bytes() (n int64) {
@@ -54,29 +63,15 @@ func (c *tableCache) bytes() (n int64) {
 	return n
 }
 
-// use gives the tables for the length of the task, and makes them if they are
-// not there. They stay on the card where there is room.
-func (c *tableCache) use(t *task, ntt *kernels.NTT, k tableKey) (*kernels.Tables, error) {
-	c.mu.Lock()
-	if c.m == nil {
-		c.m = map[tableKey]*table{}
-	}
-	tab := c.m[k]
-	if tab == nil {
-		tab = new(table)
-		c.m[k] = tab
-	}
-	tab.users++
-	c.mu.Unlock()
-	t.after(func() { c.leave(k, tab) })
-
+// use gives the tables of k, which are held, and makes them if they are not
+// there. They stay on the card where there is room.
+func (c *tableCache) use(t *task, ntt *kernels.NTT, k tableKey, tab *table) (*kernels.Tables, error) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
 	if tab.mem != nil && tab.mem.live() == nil {
 		return tab.t, nil
 	}
-	bytes := ntt.TableBytes(k.domain, k.basis)
-	mem, err := t.keep(tabled, bytes, purposeTables, alloc.Dirty)
+	mem, err := t.keep(tabled, ntt.TableBytes(k.domain, k.basis), purposeTables, alloc.Dirty)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +92,8 @@ func (c *tableCache) use(t *task, ntt *kernels.NTT, k tableKey) (*kernels.Tables
 	return made, nil
 }
 
-// leave ends a use. Tables that there was no room to keep end with the last one.
-func (c *tableCache) leave(k tableKey, tab *table) {
+// letGo ends a hold. Tables that there was no room to keep end with the last one.
+func (c *tableCache) letGo(k tableKey, tab *table) {
 	c.mu.Lock()
 	tab.users--
 	var end *block

@@ -85,4 +85,3 @@ func (t *toy) witness(seed int) groth16.Witness {
 	}
 	return w
 }
-

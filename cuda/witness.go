@@ -145,7 +145,7 @@ func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[
 	}
 	ok, err := e.standingWitness(sc, x)
 	if err != nil {
-		return e.loadFailed(err)
+		return e.failed(methodNames[mSplit], err)
 	}
 	if !ok {
 		x.counts, err = e.countClasses(ctx, w.Slice())
@@ -220,18 +220,20 @@ func (e *Engine) standingWitness(sc *alloc.Scope, x *witness) (bool, error) {
 }
 
 // terms are the scalars of x with the points of q.
-func (x *witness) terms(ctx context.Context, q curve.Query) (*terms, error) {
+func (x *witness) terms(ctx context.Context, g curve.Group, q curve.Query) (*terms, error) {
 	t := &terms{q: q}
 	if x.classes != nil {
 		t.dev, t.classes = x.w, x.classes
 	} else if h := x.w.onHost(); h != nil {
 		t.host = h.Slice()
 	}
-	if err := t.check(x.e.id, q.Points.Group, x.w.n); err != nil {
+	var err error
+	if t.kept, err = x.e.keys.hold(ctx, q.Points); err != nil {
 		return nil, err
 	}
-	var err error
-	t.kept, err = x.e.keys.hold(ctx, q.Points)
+	if err = t.check(&x.e.keys, g, x.w.n); err != nil {
+		x.e.keys.letGo(t.kept)
+	}
 	return t, err
 }
 
@@ -241,7 +243,7 @@ func (e *Engine) SumOnes(ctx context.Context, sc *alloc.Scope, q curve.Query, v 
 	if !ok || s.x.e != e {
 		return curve.G1{}, fmt.Errorf("%s is given a %T that it did not make", e.card.name, v)
 	}
-	t, err := s.x.terms(ctx, q)
+	t, err := s.x.terms(ctx, curve.InG1, q)
 	if err != nil {
 		return curve.G1{}, fmt.Errorf("sum of ones: %w", err)
 	}
@@ -268,7 +270,7 @@ func (e *Engine) SumOthers(ctx context.Context, sc *alloc.Scope, q curve.Query, 
 	if !ok || s.x.e != e {
 		return curve.G1{}, fmt.Errorf("%s is given a %T that it did not make", e.card.name, v)
 	}
-	t, err := s.x.terms(ctx, q)
+	t, err := s.x.terms(ctx, curve.InG1, q)
 	if err != nil {
 		return curve.G1{}, fmt.Errorf("sum of others: %w", err)
 	}
@@ -285,7 +287,7 @@ func (e *Engine) SumB2(ctx context.Context, sc *alloc.Scope, q curve.Query, w *a
 		return e.MSMG2(ctx, sc, q, w.Slice(), nil)
 	}
 	defer x.Release()
-	t, err := x.terms(ctx, q)
+	t, err := x.terms(ctx, curve.InG2, q)
 	if err != nil {
 		return curve.G2{}, fmt.Errorf("sum of B2: %w", err)
 	}
@@ -304,7 +306,7 @@ func (e *Engine) SumH(ctx context.Context, sc *alloc.Scope, points curve.Points,
 	if s.h.onDevice() == nil {
 		return curve.G1{}, e.fail(&op{name: methodNames[mSumH]}, errReset, true)
 	}
-	if err := t.check(e.id, curve.InG1, s.h.n); err != nil {
+	if err := t.check(&e.keys, curve.InG1, s.h.n); err != nil {
 		return curve.G1{}, fmt.Errorf("sum of h: %w", err)
 	}
 	var err error
