@@ -144,7 +144,7 @@ func TestTellAttempts(t *testing.T) {
 	if n, again := attempts(wrong); n != 1 || again != nil {
 		t.Errorf("%d %v", n, again)
 	}
-	if last := lastAttempt(fmt.Errorf("run: %w", all)); last != error(memory) || exitCode(last) != codeMemory {
+	if last := lastAttempt(fmt.Errorf("run: %w", all)); last.Error() != memory.Error() || exitCode(last) != codeMemory {
 		t.Errorf("%v, code %d", last, exitCode(last))
 	}
 	if s := attemptText(memory); s != "ntt: cuda:0: out of device memory" || !strings.Contains(advised(s, memory), "--device cpu") || advised(s, wrong) != s {

@@ -27,8 +27,8 @@ type placement struct {
 	tier     gpu.Decision // of the first job, foretold
 }
 
-// keyPoints are the vectors of a key in the order in which they should find
-// room on a card; without those in G2 where the CPU sums them.
+// keyPoints are the vectors of a key that a card keeps; without those in G2
+// where the CPU sums them.
 func keyPoints(k *groth16.ProvingKey, b2 bool) []curve.Points {
 	all := []curve.Points{k.H, k.L.Points, k.A.Points, k.B1.Points}
 	if b2 {
@@ -40,8 +40,7 @@ func keyPoints(k *groth16.ProvingKey, b2 bool) []curve.Points {
 // place brings the key to a card and settles how much is left there for jobs.
 func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engine) error {
 	key := prover.Key
-	b2 := p.a.flags.B2 != "cpu"
-	for _, v := range keyPoints(key, b2) {
+	for _, v := range keyPoints(key, p.a.flags.B2 != "cpu") {
 		c.keyBytes += int64(len(v.Data))
 	}
 	// What a job needs is asked for first: the engine keeps that free of keys.
@@ -52,7 +51,7 @@ func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engi
 		return err
 	}
 	c.need = need[c.card.Space()]
-	if err := c.keep(p.a.scope("key"), key, b2); err != nil {
+	if err := stages.Keep(p.a.scope("key"), &one); err != nil {
 		if p.a.ctx.Err() != nil {
 			return context.Cause(p.a.ctx)
 		}

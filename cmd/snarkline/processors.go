@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/snarkline/snarkline/cpu"
@@ -72,7 +72,7 @@ func (a *app) openProcessors() (*processors, error) {
 	return p, nil
 }
 
-// close gives the cards back, after the key, whose points may be on them.
+// close gives the cards back, after the key is closed, whose points may be there.
 func (p *processors) close() {
 	if p == nil {
 		return
@@ -89,9 +89,6 @@ func (p *processors) close() {
 }
 
 func (c *onCard) close() {
-	if c.drop != nil {
-		c.drop()
-	}
 	if c.engine != nil {
 		_ = c.engine.Close() // what a card that failed last cannot give back is gone with the process
 	}
@@ -120,7 +117,7 @@ func (p *processors) take(prover *stages.Prover, host *cpu.Engine, total int) er
 	}
 	if len(p.cards) == 0 {
 		if f.Device.Required() {
-			return f.tooLittle(errors.New(joined(p.refuse)))
+			return f.tooLittle(errors.New(strings.Join(p.refuse, "; ")))
 		}
 		return nil
 	}
@@ -241,27 +238,4 @@ func chooser(devs []gpu.Device) stages.Chooser {
 		}
 		return max(slices.Index(failed, false), 0), func() {}
 	}
-}
-
-// keep brings the key's points to the card until the key is closed.
-func (c *onCard) keep(ctx context.Context, key *groth16.ProvingKey, b2 bool) error {
-	points := keyPoints(key, b2)
-	drop, err := c.engine.Keep(ctx, points...)
-	if err != nil {
-		return err
-	}
-	c.drop = drop
-	key.OnClose(func() error { drop(); return nil })
-	return nil
-}
-
-func joined(reasons []string) string {
-	s := ""
-	for i, r := range reasons {
-		if i > 0 {
-			s += "; "
-		}
-		s += r
-	}
-	return s
 }
