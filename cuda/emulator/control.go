@@ -46,6 +46,7 @@ type Config struct {
 	Granule    int64  `json:"granule,omitempty"`     // allocations are counted in multiples of it [512]
 	Pinned     int64  `json:"pinned,omitempty"`      // most bytes of pinned and registered host memory [no limit]
 	Zeroed     bool   `json:"-"`                     // new device memory holds zeros, not 0xa5
+	NoRevival  bool   `json:"no_revival,omitempty"`  // after a sticky error a card has no context any more: making one answers the same status, until Configure
 	Release    bool   `json:"release,omitempty"`     // the pool gives back what passes its threshold when the host waits; else it keeps all until it is trimmed
 }
 

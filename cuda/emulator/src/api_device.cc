@@ -232,6 +232,7 @@ EMU_API Result cuDevicePrimaryCtxRetain(void** out, int device) {
     Card* card = card_at(device);
     if (!card) return ERROR_INVALID_DEVICE;
     if (!out) return ERROR_INVALID_VALUE;
+    if (card->dead) return card->dead;
     if (!card->context) {
       if (Result r = take(*card, device, card->config.context, &card->contexts)) return r;
       card->context = std::make_shared<Context>(device);

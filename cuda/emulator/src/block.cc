@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -363,7 +364,13 @@ Trouble run_block(const Grid& g, uint3 index) {
     if (r.trouble == BadAddress) fprintf(stderr, "thread %u touches %p, where no memory is\n", t, r.where);
     if (r.trouble == StackOverflow) fprintf(stderr, "thread %u needs more stack than there is\n", t);
     if (r.trouble == DividedByZero) fprintf(stderr, "thread %u divides by zero\n", t);
-    if (r.trouble == Trapped) fprintf(stderr, "thread %u traps: what it does at %p is not defined\n", t, r.where);
+    if (r.trouble == Trapped) {
+      Dl_info in = {};
+      dladdr(r.where, &in);
+      size_t off = in.dli_fbase ? size_t(static_cast<char*>(r.where) - static_cast<char*>(in.dli_fbase)) : 0;
+      fprintf(stderr, "thread %u traps at %s+0x%zx: what it does there is not defined\n", t,
+              in.dli_fname ? in.dli_fname : "?", off);
+    }
     if (r.trouble == BadMask) fprintf(stderr, "thread %u is not in the mask of its own warp operation\n", t);
   }
   if (r.trouble != Fine) scrap(r);

@@ -135,6 +135,7 @@ std::string parse_config(const char* json, Config* out) {
     if (k == "pinned") return r.number(&out->pinned);
     if (k == "poison") return r.boolean(&out->poison);
     if (k == "release") return r.boolean(&out->release);
+    if (k == "no_revival") return r.boolean(&out->no_revival);
     if (k == "mode") {
       std::string m;
       if (!r.text(&m)) return false;

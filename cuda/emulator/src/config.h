@@ -31,6 +31,7 @@ struct Config {
   uint64_t granule = 512;         // allocations are counted in these
   uint64_t pinned = 0;            // most bytes of pinned memory; 0: no limit
   bool poison = true;             // new device memory holds 0xa5, not zeros
+  bool no_revival = false;        // after a sticky error a card has no context any more
   bool release = false;           // the pool gives back what passes its threshold when the host waits
 };
 

@@ -127,6 +127,7 @@ struct Card {
   uint64_t classic = 0, contexts = 0, peak = 0, foreign = 0;  // foreign: of other processes, as last seen
   std::atomic<uint64_t> busy{0}, in{0}, out{0};  // nanoseconds of kernels, bytes copied
   std::atomic<int> running{0};
+  std::atomic<int> dead{0};  // with no_revival: what ended a context of it first
 };
 
 struct Context : Object {

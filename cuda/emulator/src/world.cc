@@ -49,7 +49,12 @@ uint64_t add(std::shared_ptr<Object> o) {
 
 void poison(Context& c, Result code, const char* why) {
   int none = 0;
-  if (c.poison.compare_exchange_strong(none, code) && why && *why)
+  if (!c.poison.compare_exchange_strong(none, code)) return;
+  if (world().config.no_revival && !c.destroyed) {
+    int alive = 0;
+    world().cards[size_t(c.card)]->dead.compare_exchange_strong(alive, code);
+  }
+  if (why && *why)
     fprintf(stderr, "emulator: the context of card %d ends with error %d: %s\n", c.card, code, why);
 }
 
