@@ -20,6 +20,7 @@ import (
 // Nothing may be left on them when the test ends.
 func emulate(t *testing.T, config emulator.Config) {
 	t.Helper()
+	bound(t)
 	path := emulator.Need(t, config)
 	t.Setenv(driver.LibraryEnv, path)
 	t.Setenv(driver.NVMLEnv, path)

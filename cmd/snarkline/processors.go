@@ -33,7 +33,6 @@ type onCard struct {
 	margin int64 // kept back
 
 	bounded bool // by --device-memory
-	drop    func()
 	placement
 }
 
