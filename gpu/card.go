@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/snarkline/snarkline/alloc"
 )
 
 // Card is a device with what a process keeps for it: the planner and the reaper,
@@ -92,6 +94,9 @@ func (c *Card) leave() {
 // and the others wait. It waits for the functions that run on workers (which
 // fail soon), so none of those may call it; lets the reaper end all that waited
 // for the device; and renews the providers. Workers make new streams by themselves.
+//
+// Where the device is lost to the process the error is a *LostError, for
+// everybody at once: nothing is tried again.
 func (c *Card) Reset() error {
 	c.mu.Lock()
 	for c.resetting {
@@ -101,9 +106,9 @@ func (c *Card) Reset() error {
 		c.mu.Unlock()
 		return fmt.Errorf("reset %s: %w", c.Name(), ErrClosed)
 	}
-	if c.Sticky() == nil {
+	if err := c.Sticky(); err == nil || errors.Is(err, ErrLost) {
 		c.mu.Unlock()
-		return nil
+		return c.Lost()
 	}
 	c.resetting = true
 	for c.running > 0 {
@@ -113,8 +118,14 @@ func (c *Card) Reset() error {
 
 	c.Reaper.Flush()
 	err := c.Device.Reset()
-	if err == nil && c.providers != nil {
-		err = c.providers.Renew(c.Device)
+	if c.providers != nil {
+		// Also where there is no new context: what the pools keep is gone.
+		err = errors.Join(err, c.providers.Renew(c.Device))
+	}
+	if lost := c.Lost(); lost != nil {
+		err = lost
+		alloc.Default().TrimPoolOf(c.Space())
+		alloc.Default().TrimPoolOf(alloc.Pinned) // page-locked by the context that has ended
 	}
 
 	c.mu.Lock()
@@ -124,11 +135,15 @@ func (c *Card) Reset() error {
 	}
 	c.idle.Broadcast()
 	c.mu.Unlock()
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrLost) { // that says itself what it is
 		return fmt.Errorf("reset %s: %w", c.Name(), err)
 	}
-	return nil
+	return err
 }
+
+// Lost is why the card is lost to this process, a *LostError; nil while it may
+// be used. It asks no driver.
+func (c *Card) Lost() error { return Lost(c.Device) }
 
 // Resets is how often Reset made the context anew.
 func (c *Card) Resets() int {

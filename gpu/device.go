@@ -37,6 +37,9 @@ type Info struct {
 // later call fails until Reset. All memory, streams, events and kernels made
 // before a Reset are gone with it, but for memory of AllocPinned; freeing them
 // then is no error and does nothing, and each is to be freed once all the same.
+//
+// Where the driver allows no context after a sticky error, the device is lost to
+// the process: Reset, and everything after it, answers with a *LostError.
 type Device interface {
 	Info() Info
 	Space() alloc.Space // where its buffers are counted
@@ -72,10 +75,12 @@ type Device interface {
 	// Bind makes the device's context current on the calling thread. Methods
 	// do that by themselves where it is missing; a Worker does it once.
 	Bind() error
-	// Sticky is the error that ended the context, or nil.
+	// Sticky is the error that ended the context, or nil. A device that is lost
+	// says so here: see Lost.
 	Sticky() error
 	// Reset makes the context anew after a sticky error, and does nothing
-	// without one. Generation counts them. Card.Reset is the one to call.
+	// without one. Generation counts them, one that lost the device too.
+	// Card.Reset is the one to call.
 	Reset() error
 	Generation() uint64
 	// Close gives everything back. The device is of no use then.

@@ -32,8 +32,13 @@ func set(t testing.TB, total, margin int64) *bench {
 	if margin == 0 {
 		margin = -1
 	}
+	return setOf(t, gputest.Config{Total: total}, margin)
+}
+
+func setOf(t testing.TB, config gputest.Config, margin int64) *bench {
+	t.Helper()
 	mark := alloc.Marked()
-	dev := gputest.One(total)
+	dev := gputest.New(config)[0]
 	use, err := gpu.Use(dev)
 	ok(t, err)
 	b := &bench{Device: dev, use: use, card: gpu.NewCard(dev, gpu.CardOptions{Providers: use, Margin: margin}),

@@ -27,6 +27,9 @@ func (p *deviceProvider) stale() bool { return p.dev.Generation() != p.gen }
 // Alloc takes memory that any stream can use. Where there is none it gives back
 // what both pools keep, which the other one cannot see, and asks once more.
 func (p *deviceProvider) Alloc(n int64) (alloc.Region, error) {
+	if err := Lost(p.dev); err != nil {
+		return alloc.Region{}, err
+	}
 	if p.stale() {
 		// Whoever reset the device did not say so. What asks now is of the
 		// time before and must begin again anyway.

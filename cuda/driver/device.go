@@ -26,6 +26,7 @@ type device struct {
 	mu         sync.RWMutex
 	now        atomic.Pointer[primary] // nil before the first use
 	broken     atomic.Pointer[gpu.Error]
+	lost       atomic.Pointer[gpu.LostError] // once set, the driver is not asked any more
 	generation atomic.Uint64
 	closed     atomic.Bool
 
@@ -60,6 +61,9 @@ func (d *device) String() string     { return fmt.Sprintf("cuda:%d", d.info.Inde
 // there is none. The caller stays on the thread until exit.
 func (d *device) enter() (*primary, error) {
 	for {
+		if e := d.lost.Load(); e != nil {
+			return nil, e
+		}
 		d.mu.RLock()
 		if p := d.now.Load(); p != nil {
 			if err := p.current(); err != nil {
@@ -126,6 +130,9 @@ func (p *primary) stale(what string) error {
 	if p.dev.closed.Load() {
 		return p.dev.closedError()
 	}
+	if e := p.dev.lost.Load(); e != nil {
+		return e
+	}
 	return &gpu.StaleError{Device: p.dev.String(), What: what}
 }
 
@@ -137,6 +144,9 @@ func (d *device) open() error {
 	defer d.mu.Unlock()
 	if d.closed.Load() {
 		return d.closedError()
+	}
+	if e := d.lost.Load(); e != nil {
+		return e
 	}
 	if e := d.broken.Load(); e != nil {
 		return e
@@ -260,6 +270,9 @@ func (d *device) Bind() error {
 }
 
 func (d *device) Sticky() error {
+	if e := d.lost.Load(); e != nil {
+		return e
+	}
 	if e := d.broken.Load(); e != nil {
 		return e
 	}
@@ -274,14 +287,20 @@ func (d *device) Sticky() error {
 func (d *device) Generation() uint64 { return d.generation.Load() }
 
 // Reset does nothing where there is no sticky error, so that all who saw it
-// may call it. Pinned memory outlives it: it is page-locked anew.
+// may call it. Pinned memory outlives it: it is page-locked anew. Where the
+// driver makes no other context, the device is lost: a *gpu.LostError, now and
+// from everything after.
 func (d *device) Reset() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed.Load() {
 		return d.closedError()
 	}
-	if d.Sticky() == nil {
+	if e := d.lost.Load(); e != nil {
+		return e
+	}
+	cause := d.Sticky()
+	if cause == nil {
 		return nil
 	}
 	p := d.now.Swap(nil)
@@ -289,11 +308,30 @@ func (d *device) Reset() error {
 	d.generation.Add(1)
 	d.pass()
 
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := d.remake(p)
+	if errors.Is(err, gpu.ErrSticky) {
+		err = d.remake(nil) // a context that was still ending would be gone by now
+	}
+	switch {
+	case err == nil:
+		d.pinned.relock(d.now.Load())
+		return nil
+	case errors.Is(err, gpu.ErrSticky):
+		e := &gpu.LostError{Device: d.String(), Cause: cause, Err: err}
+		d.lost.Store(e)
+		return e
+	}
+	return fmt.Errorf("reset %v: %w", d, err)
+}
+
+// remake ends the context, of which p is a reference if it is not nil, and makes
+// another. mu is held.
+func (d *device) remake(p *primary) error {
 	// Either of the two destroys the context: the first also where another
 	// library of this process holds it. What they report of the error that
 	// ended it is no news; whether it is gone is asked of the new one.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	invoke(d.api.ctxSet, 0)
 	if invoke(d.api.ctxReset, uintptr(d.ordinal)) != 0 {
 		invoke(d.api.ctxReset, uintptr(d.ordinal))
@@ -301,11 +339,7 @@ func (d *device) Reset() error {
 	if p != nil {
 		_ = d.release(p)
 	}
-	if err := d.retain(true); err != nil {
-		return fmt.Errorf("reset %v: %w", d, err)
-	}
-	d.pinned.relock(d.now.Load())
-	return nil
+	return d.retain(true)
 }
 
 func (d *device) Close() error {

@@ -25,6 +25,16 @@
 // it was freed as often as it was handed out, so that a late free of old
 // memory never takes new memory from its owner. Free each address once.
 //
+// # Cards that are lost
+//
+// Not every driver makes a context after a sticky error: 580 on an H200 answers
+// the error that ended the last one to whoever asks for another, until the
+// process ends. Reset finds that out, and the card is lost then: everything
+// answers with the same *gpu.LostError, without a call to the driver. What was
+// made before frees to nothing. Memory of AllocPinned can be read and written
+// until FreePinned, and memory of others that was registered stays theirs; both
+// are merely not page-locked for the card any more.
+//
 // Use one Driver in a process: a card's primary context is shared by all of
 // them, and Reset ends it for all.
 package driver

@@ -120,6 +120,31 @@ func TestEmulatorSticky(t *testing.T) {
 	}
 }
 
+// TestEmulatorLost is TestEmulatorSticky where a card is not revived. Another
+// card of the process goes on.
+func TestEmulatorLost(t *testing.T) {
+	for _, m := range modes {
+		t.Run(string(m), func(t *testing.T) {
+			l := emulated(t, emulator.Config{Mode: m, NoRevival: true, Cards: []emulator.Card{{}, {}}})
+			devices := open(t, l)
+			driver.CardSticky(t, devices[0], kernel)
+			if err := gpu.Lost(devices[0]); err == nil {
+				t.Fatal("the card was revived")
+			}
+			before := l.Calls()
+			for range 3 {
+				_ = driver.Program(devices[0], kernel)
+				_ = devices[0].Reset()
+			}
+			if n := l.Calls() - before; n != 0 {
+				t.Errorf("%d calls to the driver for a card that is lost", n)
+			}
+			nothing(t, l)
+			ok(t, driver.Program(devices[1], kernel))
+		})
+	}
+}
+
 // TestEmulatorEveryCallFails fails the n-th call that can fail for every n of a
 // program that uses everything once.
 func TestEmulatorEveryCallFails(t *testing.T) {

@@ -352,31 +352,6 @@ func TestArguments(t *testing.T) {
 	ok(t, st.Close())
 }
 
-// TestResetThatFails is a driver that wants a new process.
-func TestResetThatFails(t *testing.T) {
-	s := newStandin(t)
-	dev := s.open(t)
-	st := must[gpu.Stream](t)(dev.NewStream(false))
-	a := must[gpu.Ptr](t)(dev.Alloc(16))
-	pinned := must[unsafe.Pointer](t)(dev.AllocPinned(16))
-	s.Fault("cuStreamSynchronize", 1, 717)
-	mustSay(t, st.Sync(), gpu.ErrSticky, "(717)")
-	s.Ended(1)
-	for range 2 {
-		mustSay(t, dev.Reset(), gpu.ErrSticky, "reset cuda:0", "(717)")
-		mustSay(t, dev.Sticky(), gpu.ErrSticky)
-		_, err := dev.Alloc(16)
-		mustSay(t, err, gpu.ErrSticky)
-	}
-	ok(t, dev.Free(a), st.Close())
-	words(pinned, 1)[0] = 1
-	s.Ended(0)
-	ok(t, dev.Reset(), program(dev), dev.FreePinned(pinned))
-	if dev.Generation() != 3 || dev.Sticky() != nil {
-		t.Errorf("generation %d, %v", dev.Generation(), dev.Sticky())
-	}
-}
-
 // TestResetWhileOthersWork lets workers run while the context ends and is made
 // anew, over and over.
 func TestResetWhileOthersWork(t *testing.T) {

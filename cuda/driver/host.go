@@ -118,10 +118,25 @@ func (d *device) unpin(p *primary, at uintptr, err error) error {
 			}
 		}
 	}
+	if d.lost.Load() != nil {
+		return d.retire(block)
+	}
 	if e := unix.Munmap(block.bytes); e != nil && err == nil {
 		err = fmt.Errorf("unmap pinned memory at %#x: %w", at, e)
 	}
 	return err
+}
+
+// retire is the end of a block of a device that is lost. The driver could not be
+// told, and may hold the pages for as long as the process lives: they are given
+// back as far as that is ours to do, and the addresses are not, so that nobody
+// who is given them anew finds them registered.
+func (d *device) retire(block *pinnedBlock) error {
+	_ = unix.Madvise(block.bytes, unix.MADV_DONTNEED)
+	if err := unix.Mprotect(block.bytes, unix.PROT_NONE); err != nil {
+		return fmt.Errorf("retire pinned memory at %p: %w", unsafe.SliceData(block.bytes), err)
+	}
+	return nil
 }
 
 // pass notes that nothing is page-locked any more.

@@ -1,6 +1,7 @@
 package gputest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -13,6 +14,10 @@ type Config struct {
 	Name   string
 	Total  int64 // bytes of memory
 	Others int64 // of it, in use by other programs
+
+	// NoRevival makes the device one that is lost with its context: Reset ends
+	// what there is and answers with a *gpu.LostError, as all does after it.
+	NoRevival bool
 }
 
 // Device is one card.
@@ -26,7 +31,8 @@ type Device struct {
 	closed     bool
 	gen        uint64
 	sticky     error
-	dying      int // of those who end the context: no stream begins anything
+	mortal     bool // NoRevival
+	dying      int  // of those who end the context: no stream begins anything
 	others     int64
 	blocks     map[gpu.Ptr]*block
 	late       map[gpu.Ptr]int // addresses of earlier generations that are not freed
@@ -68,7 +74,7 @@ func New(configs ...Config) []*Device {
 		d := &Device{
 			info: gpu.Info{Index: i, Name: c.Name, UUID: fmt.Sprintf("GPU-%08d", i), PCI: fmt.Sprintf("0000:%02x:00.0", i),
 				Major: 9, SMs: 4, Shared: 64 << 10, L2: 1 << 20, Total: c.Total, Driver: 13000},
-			host: h, others: c.Others, blocks: map[gpu.Ptr]*block{}, late: map[gpu.Ptr]int{},
+			host: h, others: c.Others, mortal: c.NoRevival, blocks: map[gpu.Ptr]*block{}, late: map[gpu.Ptr]int{},
 			streams: map[*stream]bool{}, kernels: map[string]Kernel{}, calls: map[string]int{},
 		}
 		d.wake.L = &d.mu
@@ -275,6 +281,9 @@ func (d *Device) Break() {
 func (d *Device) Reset() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.lost() {
+		return d.sticky
+	}
 	d.calls["cuDevicePrimaryCtxReset"]++
 	if d.closed {
 		return d.failure("cuDevicePrimaryCtxReset", deinitialized, "")
@@ -298,10 +307,17 @@ func (d *Device) Reset() error {
 	}
 	d.end()
 	d.gen++
-	d.sticky, d.reserved = nil, 0
-	d.wake.Broadcast()
+	d.reserved = 0
+	if d.wake.Broadcast(); d.mortal {
+		d.sticky = &gpu.LostError{Device: fmt.Sprintf("cuda:%d", d.info.Index), Cause: d.sticky, Err: d.sticky}
+		return d.sticky
+	}
+	d.sticky = nil
 	return nil
 }
+
+// lost reports whether the device is of no use any more. Callers hold mu.
+func (d *Device) lost() bool { return errors.Is(d.sticky, gpu.ErrLost) }
 
 // end takes away what a context holds besides memory. Callers hold mu.
 func (d *Device) end() {

@@ -67,6 +67,9 @@ func (d *Device) Calls(name string) int {
 
 // call counts a call that may fail, and fails it if it is to. Callers hold mu.
 func (d *Device) call(name, format string, args ...any) error {
+	if d.lost() {
+		return d.sticky // and the driver is not asked
+	}
 	d.calls[name]++
 	d.allCalls++
 	if d.closed {

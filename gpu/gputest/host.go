@@ -91,6 +91,9 @@ func (d *Device) Register(p unsafe.Pointer, n int64) error {
 func (d *Device) Unregister(p unsafe.Pointer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.lost() {
+		return nil // it went with the context
+	}
 	if err := d.back("cuMemHostUnregister", "%#x", uintptr(p)); err != nil {
 		return err
 	}
@@ -145,6 +148,9 @@ func (d *Device) FreePinned(p unsafe.Pointer) error {
 	err := d.back("cuMemFreeHost", "%#x", uintptr(p))
 	if err != nil && d.sticky == nil {
 		return err
+	}
+	if d.lost() {
+		err = nil // only the pages are left
 	}
 	for s := range d.streams {
 		s.drain()
