@@ -21,6 +21,7 @@ import (
 
 	"github.com/consensys/gnark/logger"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -36,6 +37,7 @@ type setting struct {
 	streams int
 	check   bool
 	keep    bool
+	pool    string
 }
 
 func main() {
@@ -47,10 +49,11 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N or cpu")
 	flag.StringVar(&s.b2, "b2", "auto", "where b_g2_msm runs: auto, cpu or device")
-	set := flag.String("set", "synthesize.workers=3", "workers and capacities of the batch, by commas; several batches by semicolons")
+	set := flag.String("set", "synthesize.workers=4", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 3, "operations side by side on the card")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
+	flag.StringVar(&s.pool, "pool", "6GiB", "freed host memory that is kept for the next partition")
 	flag.Parse()
 	s.workers = strings.Split(*set, ";")
 	logger.Disable()
@@ -61,6 +64,11 @@ func main() {
 		if s.id, err = curve.Parse(*name); err != nil {
 			return err
 		}
+		pool, err := alloc.ParseBytes(s.pool)
+		if err != nil {
+			return err
+		}
+		alloc.Default().SetPoolLimit(pool)
 		for _, l := range strings.Split(*logs, ",") {
 			if s.log, err = strconv.Atoi(l); err != nil {
 				return err

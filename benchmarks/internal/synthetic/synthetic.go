@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"unsafe"
 
 	bls "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	bn "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
@@ -163,15 +165,17 @@ func (w Copied) Fill(ctx context.Context, dst []curve.Scalar) error {
 	if len(dst) != len(w) {
 		return errors.New("a witness of another length")
 	}
+	// One core does not fill the memory's bandwidth.
+	var g errgroup.Group
+	g.SetLimit(min(4, runtime.GOMAXPROCS(0)))
 	const piece = 1 << 20
-	for len(dst) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := copy(dst[:min(piece, len(dst))], w)
-		dst, w = dst[n:], w[n:]
+	for from := 0; from < len(w); from += piece {
+		g.Go(func() error {
+			copy(dst[from:min(from+piece, len(dst))], w[from:])
+			return ctx.Err()
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // Bytes is the size of the matrices in memory.
