@@ -40,8 +40,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Temporary says that the call, or the job where FromStart says so, can be made
-// again: the device failed, not what it was given.
-func (e *Error) Temporary() bool { return true }
+// again: the device failed, not what it was given. It is false where the device
+// is lost to this process (gpu.ErrLost): only another processor can help then.
+func (e *Error) Temporary() bool { return !errors.Is(e.Err, gpu.ErrLost) }
 
 // FromStart says that the job must be made again from its input.
 func (e *Error) FromStart() bool { return e.Start }

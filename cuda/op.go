@@ -70,18 +70,17 @@ func (e *Engine) run(ctx context.Context, sc *alloc.Scope, o *op) error {
 		case errors.As(err, &known):
 			return err
 		case isGone(err):
-			if !e.o.unguarded.reset {
-				err = errors.Join(err, e.card.revive())
-			}
-			return e.fail(o, err, o.spoils || lost)
+			return e.fail(o, e.ended(err), o.spoils || lost)
 		case errors.As(err, &gone), lost:
 			return e.fail(o, err, true)
 		case isNoMemory(err):
 			if e.o.unguarded.trim || level > 0 && o.most>>(level-1) <= o.least {
 				return e.fail(o, err, false)
 			}
-			if err := e.shrink(ctx, o, level); err != nil {
-				return e.fail(o, err, isGone(err) && o.spoils)
+			if err := e.shrink(ctx, o, level); isGone(err) {
+				return e.fail(o, e.ended(err), o.spoils)
+			} else if err != nil {
+				return e.fail(o, err, false)
 			}
 		case level > 0:
 			return e.fail(o, err, false)
@@ -110,7 +109,7 @@ func isGone(err error) bool {
 
 // fail is the error of an op that failed.
 func (e *Engine) fail(o *op, err error, start bool) error {
-	out := &Error{Device: e.card.name, Op: o.name, Start: start, Err: err}
+	out := &Error{Device: e.card.name, Op: o.name, Start: start || errors.Is(err, gpu.ErrLost), Err: err}
 	if isNoMemory(err) {
 		out.Asked = max(o.least, 1)
 		var room *roomError

@@ -133,8 +133,8 @@ func (e *Engine) failed(what string, err error) error {
 	switch {
 	case errors.As(err, &known), errors.As(err, &over), errors.Is(err, gpu.ErrClosed):
 		return fmt.Errorf("%s on %s: %w", what, e.card.name, err)
-	case isGone(err) && !e.o.unguarded.reset:
-		err = fmt.Errorf("%w (%w)", err, orReset(e.card.revive()))
+	case isGone(err):
+		err = e.ended(err)
 	}
 	return e.fail(&op{name: what}, err, false)
 }

@@ -56,6 +56,9 @@ type Stats struct {
 	Again    int64         `json:"again"`    // attempts at operations that failed and were made again
 	Resets   int           `json:"resets"`   // of the card
 	Methods  []MethodStats `json:"methods"`  // those that were called
+
+	// Lost is why the card is lost to this process; empty while it is not.
+	Lost string `json:"lost,omitempty"`
 }
 
 // MethodStats is the time that operations of a kind took on the card, from the
@@ -72,6 +75,9 @@ func (e *Engine) Stats() Stats {
 	out := Stats{
 		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
 		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
+	}
+	if err := e.Lost(); err != nil {
+		out.Lost = err.Error()
 	}
 	e.stats.mu.Lock()
 	defer e.stats.mu.Unlock()
@@ -93,6 +99,9 @@ func (s Stats) String() string {
 	}
 	if s.Resets > 0 {
 		fmt.Fprintf(&b, ", reset %d times", s.Resets)
+	}
+	if s.Lost != "" {
+		fmt.Fprintf(&b, "\n  %s", s.Lost)
 	}
 	for _, m := range s.Methods {
 		fmt.Fprintf(&b, "\n  %-15s %5d × %.3f ms, at most %.3f", m.Name, m.Calls, m.TotalMS/float64(m.Calls), m.MaxMS)
