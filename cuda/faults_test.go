@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -67,9 +66,6 @@ func TestEveryCallFails(t *testing.T) {
 				right, wrong := 0, map[string]int{}
 				for n := 1; n <= calls; n += step {
 					emulator.Fault("", n, f.code, f.sticky)
-					if os.Getenv("SWEEP") != "" {
-						fmt.Fprintln(os.Stderr, "n", n)
-					}
 					w := k.toy.witness(n)
 					r, err := stages.ProveResult(ctx(), p, w)
 					emulator.Clear()

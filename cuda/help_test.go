@@ -39,7 +39,7 @@ func newEngine(t testing.TB, id curve.ID, config emulator.Config, opts ...Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shut(t, e) })
+	t.Cleanup(func() { shut(t, e); early = false })
 	return e
 }
 
@@ -67,7 +67,7 @@ func clean(t testing.TB) {
 			t.Errorf("card %d is not clean: %+v", i, c)
 		}
 	}
-	if s.Early > 0 {
+	if s.Early > 0 && !early {
 		t.Errorf("host memory went %d times before its copy was done", s.Early)
 	}
 }

@@ -111,7 +111,7 @@ func isGone(err error) bool {
 func (e *Engine) fail(o *op, err error, start bool) error {
 	out := &Error{Device: e.card.name, Op: o.name, Start: start || errors.Is(err, gpu.ErrLost), Err: err}
 	if isNoMemory(err) {
-		out.Asked = max(o.least, 1)
+		out.Asked = o.least
 		var room *roomError
 		if errors.As(err, &room) {
 			out.Free = room.left

@@ -41,14 +41,13 @@ type options struct {
 
 // unguarded takes protections away, so that tests can show what each is for.
 type unguarded struct {
-	hold     bool // host buffers are not held until their copies are done
-	late     bool // b and c stay until the call has ended, and the one after it
-	status   bool // errors of a stream's end are not looked at
-	sync     bool // the host waits for each piece of a streamed key
-	register bool // buffers are registered without being counted
-	trim     bool // pools are not trimmed when memory is short
-	reset    bool // the device is not reset after a sticky error
-	leak     bool // what failed calls had taken is not freed
+	hold   bool // host buffers are not held until their copies are done
+	late   bool // b and c stay until the call has ended, and the one after it
+	status bool // errors of a stream's end are not looked at
+	sync   bool // the host waits for each piece of a streamed key
+	trim   bool // pools are not trimmed when memory is short
+	reset  bool // the device is not reset after a sticky error
+	leak   bool // what failed calls had taken is not freed
 }
 
 func defaults() options {

@@ -194,15 +194,6 @@ func (u *uploader) queueCopy(v *vector, dev *block) (held bool, err error) {
 	if host.Space() == alloc.Pinned {
 		return true, u.belt.straight(dst, src)
 	}
-	if u.e.o.unguarded.register {
-		at := unsafe.Pointer(unsafe.SliceData(src))
-		if err := u.e.card.Register(at, int64(len(src))); err != nil {
-			return false, err
-		}
-		err := u.belt.straight(dst, src)
-		u.e.card.Reaper.After(u.belt.stream, func(error) { _ = u.e.card.Unregister(at) })
-		return true, err
-	}
 	if u.e.o.transfer == Registered && registrable {
 		reg, err := u.e.card.Registry.PinBuffer(u.e.card, u.e.card.own, host)
 		if err == nil {
