@@ -181,12 +181,13 @@ func (v *evaluations) take(sc *alloc.Scope, want []*vector, size int64) error {
 			if !v.e.o.unguarded.leak {
 				for _, y := range want[:i] {
 					y.dropDevice(true)
+					y.first = y.host.Space()
 				}
 			}
 			v.e.card.mem.give(standing, size*int64(len(want)-i-1))
 			return err
 		}
-		x.place(b)
+		x.begin(b)
 	}
 	return nil
 }

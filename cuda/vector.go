@@ -15,9 +15,10 @@ import (
 // that the engine hears when the last user is done and can let go of one of the
 // two places before.
 type vector struct {
-	e    *Engine
-	n    int
-	refs atomic.Int32
+	e     *Engine
+	n     int
+	refs  atomic.Int32
+	first alloc.Space
 
 	mu     sync.Mutex
 	dev    *block
@@ -28,12 +29,10 @@ type vector struct {
 	left   func() // called when host has been let go of
 }
 
-// newVector holds a reference on host, which may be nil.
+// newVector holds a reference on host.
 func newVector(e *Engine, n int, host *alloc.Buffer[curve.Scalar], left func()) *vector {
-	v := &vector{e: e, n: n, host: host, left: left}
-	if host != nil {
-		host.Retain()
-	}
+	v := &vector{e: e, n: n, host: host, left: left, first: host.Space()}
+	host.Retain()
 	v.refs.Store(1)
 	return v
 }
@@ -51,25 +50,12 @@ func (v *vector) Release() {
 	}
 }
 
-// Bytes is what the vector takes now.
-func (v *vector) Bytes() int64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.dev == nil && v.host == nil {
-		return 0
-	}
-	return v.bytes()
-}
+// Bytes is its size. Whoever counts it adds and takes off the same, so that
+// does not change when a place is let go of.
+func (v *vector) Bytes() int64 { return v.bytes() }
 
-// Space is where it is, or is about to be.
-func (v *vector) Space() alloc.Space {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.dev == nil && v.host != nil {
-		return v.host.Space()
-	}
-	return v.e.card.space
-}
+// Space is where it was first put; that does not change either.
+func (v *vector) Space() alloc.Space { return v.first }
 
 // abandoned reports whether only the caller has a reference.
 func (v *vector) abandoned() bool { return v.refs.Load() == 1 }
@@ -89,11 +75,13 @@ func (v *vector) onHost() *alloc.Buffer[curve.Scalar] {
 	return v.host
 }
 
-// place gives the vector device memory; nil changes nothing.
+// begin gives the vector device memory before anybody else knows it.
+func (v *vector) begin(b *block) {
+	v.dev, v.first = b, v.e.card.space
+}
+
+// place gives the vector device memory.
 func (v *vector) place(b *block) {
-	if b == nil {
-		return
-	}
 	v.mu.Lock()
 	v.dev = b
 	v.mu.Unlock()

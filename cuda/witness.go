@@ -37,11 +37,10 @@ func (x *witness) Release() {
 
 // Bytes is what it takes.
 func (x *witness) Bytes() int64 {
-	n := x.w.Bytes()
-	if x.classes != nil {
-		n += x.classes.bytes
+	if x.classes == nil {
+		return x.w.Bytes()
 	}
-	return n
+	return x.w.Bytes() + x.classes.bytes
 }
 
 // Space is where it is.
@@ -143,7 +142,7 @@ func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	ok, err := e.standingWitness(sc, x)
+	ok, err := e.standingWitness(sc, w, x)
 	if err != nil {
 		return e.failed(methodNames[mSplit], err)
 	}
@@ -197,7 +196,7 @@ func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[
 }
 
 // standingWitness takes device memory for x, if there is room.
-func (e *Engine) standingWitness(sc *alloc.Scope, x *witness) (bool, error) {
+func (e *Engine) standingWitness(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar], x *witness) (bool, error) {
 	n := max(x.w.bytes(), 1)
 	classes := int64(max(x.w.n, 1))
 	ok, err := e.card.mem.try(standing, n+classes)
@@ -208,9 +207,10 @@ func (e *Engine) standingWitness(sc *alloc.Scope, x *witness) (bool, error) {
 	if err != nil {
 		e.card.mem.give(standing, classes)
 	} else {
-		x.w.place(b)
+		x.w.begin(b)
 		if x.classes, err = e.newBlock(sc, standing, classes, alloc.Scratch, alloc.Secret|alloc.Dirty); err != nil {
 			x.w.dropDevice(true)
+			x.w.first = w.Space()
 		}
 	}
 	if isNoMemory(err) {
