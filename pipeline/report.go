@@ -37,6 +37,9 @@ type Report struct {
 	Stages   []StageReport `json:"stages"`
 	Failures []Failure     `json:"failures,omitempty"` // the first 100
 	Restarts []Failure     `json:"restarts,omitempty"` // why items were made again; the first 100
+
+	// Notes are what else is to be said of the run, by whoever ran the graph.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // BudgetReport tells how a budget was used.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 )
@@ -41,8 +43,30 @@ func (r *Report) WriteTable(w io.Writer) error {
 			fmt.Fprintf(&b, "failed  and %s more\n", humanize.Comma(more))
 		}
 	}
+	if len(r.Notes) > 0 {
+		fmt.Fprintln(&b)
+		for _, n := range r.Notes {
+			writeNote(&b, n, 94)
+		}
+	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeNote writes s in lines of at most width letters, between words.
+func writeNote(b *bytes.Buffer, s string, width int) {
+	head, line := "note  ", ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintf(b, "%s%s\n", head, line)
+			head, line = "      ", ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	fmt.Fprintf(b, "%s%s\n", head, line)
 }
 
 func (r *Report) writeTimes(b *bytes.Buffer) {

@@ -14,6 +14,7 @@ import (
 // proof that does not verify is a *VerifyError and goes nowhere.
 func Assemble(p *Prover) pipeline.Stage[pipeline.Tuple3[HSum, *WireSums, B2Sum], *Result] {
 	return &stage[pipeline.Tuple3[HSum, *WireSums, B2Sum], *Result]{
+		p:    p,
 		name: NameAssemble,
 		run: func(ctx context.Context, in pipeline.Tuple3[HSum, *WireSums, B2Sum]) (*Result, error) {
 			if err := ctx.Err(); err != nil {

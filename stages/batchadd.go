@@ -18,6 +18,7 @@ type batchAddStage = pipeline.Stage[*groth16.Assignment, *Split]
 // MinOnes is handed on whole.
 func BatchAdd(p *Prover) pipeline.Stage[*groth16.Assignment, *Split] {
 	return &stage[*groth16.Assignment, *Split]{
+		p:     p,
 		name:  NameBatchAdd,
 		needs: p.needBatchAdd,
 		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.W) },

@@ -17,6 +17,7 @@ import (
 // another processor than the other stages: see Prover.B2.
 func BG2MSM(p *Prover) pipeline.Stage[*groth16.Assignment, B2Sum] {
 	return &stage[*groth16.Assignment, B2Sum]{
+		p:     p,
 		name:  NameBG2MSM,
 		needs: p.needBG2MSM,
 		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.W) },

@@ -146,6 +146,9 @@ func (e *either) leave(stage string) {
 // pick decides for one job.
 func (e *either) pick(ctx context.Context) (ar groth16.Arithmetic, host bool) {
 	e.waiter(ctx).done()
+	if lost(memberOf(ctx, e.device)) != nil {
+		return e.host, true
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	host = e.better()

@@ -11,6 +11,7 @@ import (
 // HMSM is Σ hᵢ·Hᵢ, a dense multi-scalar multiplication.
 func HMSM(p *Prover) pipeline.Stage[*Quotient, HSum] {
 	return &stage[*Quotient, HSum]{
+		p:     p,
 		name:  NameHMSM,
 		needs: p.needHMSM,
 		uses:  func(q *Quotient) []alloc.Ref { return q.Buffers() },

@@ -102,7 +102,9 @@ func (p *Prover) needBG2MSM(ctx context.Context) pipeline.Need {
 		return need
 	}
 	for _, ar := range []groth16.Arithmetic{two.device, two.host} {
-		need.Scratch = need.Scratch.Max(needsOf(memberOf(ctx, ar), p.Key.Load()).BG2MSM)
+		if m := memberOf(ctx, ar); lost(m) == nil {
+			need.Scratch = need.Scratch.Max(needsOf(m, p.Key.Load()).BG2MSM)
+		}
 	}
 	return need
 }

@@ -15,6 +15,7 @@ import (
 // input is overwritten.
 func NTT(p *Prover) pipeline.Stage[*Evaluations, *Quotient] {
 	return &stage[*Evaluations, *Quotient]{
+		p:     p,
 		name:  NameNTT,
 		needs: p.needNTT,
 		uses:  func(e *Evaluations) []alloc.Ref { return e.Buffers() },

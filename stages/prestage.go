@@ -14,6 +14,7 @@ import (
 // where they are (Staged).
 func Prestage(p *Prover) pipeline.Stage[*groth16.Assignment, *Evaluations] {
 	return &stage[*groth16.Assignment, *Evaluations]{
+		p:     p,
 		name:  NamePrestage,
 		needs: p.needPrestage,
 		uses:  func(a *groth16.Assignment) []alloc.Ref { return refs(a.A, a.B, a.C) },

@@ -17,21 +17,15 @@ const DefaultAgain = 2
 // turn is the processor of the job that ctx belongs to, and whether it is Arith
 // or a member of it. This is the one place where stages ask for one. The
 // attempts at a job are made on Arith and Elsewhere in turn; a set of several
-// comes twice, for its second member may do what the first could not.
+// comes twice, for its second member may do what the first could not. Those that
+// are lost are passed over.
 func (p *Prover) turn(ctx context.Context) (ar groth16.Arithmetic, first bool) {
-	var all []groth16.Arithmetic
-	own := 0
-	for i, ar := range append([]groth16.Arithmetic{p.Arith}, p.Elsewhere...) {
-		all = append(all, ar)
-		if s, ok := ar.(*Set); ok && len(s.members) > 1 {
-			all = append(all, ar)
-		}
-		if i == 0 {
-			own = len(all)
-		}
+	n := len(pipeline.PastOf(ctx))
+	v, ok := pipeline.ItemValue(ctx, turnKey{p}, func(any) (any, func()) { return p.next(n), nil }).(turned)
+	if !ok {
+		v = p.next(n)
 	}
-	n := len(pipeline.PastOf(ctx)) % len(all)
-	return memberOf(ctx, all[n]), n < own
+	return memberOf(ctx, v.ar), v.first
 }
 
 // staging is the processor as the stages call it.
@@ -54,10 +48,14 @@ func needsOf(ar groth16.Arithmetic, l groth16.Load) groth16.Needs {
 		return groth16.StagingOf(ar).Needs(l)
 	}
 	var most groth16.Needs
-	for i, m := range s.members {
+	none, all := true, lost(s) != nil
+	for _, m := range s.members {
+		if !all && lost(m) != nil {
+			continue
+		}
 		n := needsOf(m, l)
-		if i == 0 {
-			most.CopiesABC, most.CopiesW = n.CopiesABC, n.CopiesW
+		if none {
+			most.CopiesABC, most.CopiesW, none = n.CopiesABC, n.CopiesW, false
 		}
 		most.Prestage, most.NTT, most.HMSM = most.Prestage.Max(n.Prestage), most.NTT.Max(n.NTT), most.HMSM.Max(n.HMSM)
 		most.BatchAdd, most.TailMSM, most.BG2MSM = most.BatchAdd.Max(n.BatchAdd), most.TailMSM.Max(n.TailMSM), most.BG2MSM.Max(n.BG2MSM)
@@ -74,10 +72,14 @@ func (p *Prover) forB2(ctx context.Context) (one groth16.Arithmetic, two *either
 	if p.B2 == nil || !first {
 		return ar, nil
 	}
-	if e, ok := p.B2.(*either); ok {
+	b2 := p.b2(ctx)
+	if b2 == nil {
+		return ar, nil
+	}
+	if e, ok := b2.(*either); ok {
 		return nil, e
 	}
-	return memberOf(ctx, p.B2), nil
+	return memberOf(ctx, b2), nil
 }
 
 // Restarts is how often at most a job of this prover is made again: what a
@@ -120,7 +122,8 @@ type keeper interface {
 
 // Keep has every processor of p that can keep points of p's key where it reads
 // them do so, as far as there is room, until the key is closed: those of the
-// queries that it may have to sum. It is called once, before the key is used.
+// queries that it may have to sum. It is called once, before the key is used. A
+// processor that is lost keeps nothing, and that is no error.
 func Keep(ctx context.Context, p *Prover) error {
 	k := p.Key
 	stay := everyone(append([]groth16.Arithmetic{p.Arith}, p.Elsewhere...)...)
@@ -141,11 +144,16 @@ func Keep(ctx context.Context, p *Prover) error {
 		if contains(b2, ar) {
 			points = append(points, k.B2.Points)
 		}
+		if lost(ar) != nil {
+			continue
+		}
 		drop, err := at.Keep(ctx, points...)
 		if drop != nil {
 			k.OnClose(func() error { drop(); return nil })
 		}
-		errs = append(errs, err)
+		if lost(ar) == nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -56,8 +56,8 @@ type BatchOptions struct {
 // the policy FailKey a failed job goes to OnFail and the others go on. A job
 // that has to be made again from its input (Prover.Again) is answered once, when
 // it has come to an end; its Input must be good for another use. The report says
-// what each stage did and held; it is there after an error too, if the graph ran
-// at all.
+// what each stage did and held, and which processors are lost; it is there after
+// an error too, if the graph ran at all.
 func Batch(ctx context.Context, p *Prover, jobs iter.Seq[Job],
 	sink func(context.Context, *Result) error, o BatchOptions) (*pipeline.Report, error) {
 	g, err := o.graph(p, jobs, sink)
@@ -67,7 +67,13 @@ func Batch(ctx context.Context, p *Prover, jobs iter.Seq[Job],
 	if o.Ready != nil {
 		o.Ready(g)
 	}
-	return g.Run(ctx)
+	report, err := g.Run(ctx)
+	if report != nil {
+		for _, lost := range Lost(p) {
+			report.Notes = append(report.Notes, lost.Error())
+		}
+	}
+	return report, err
 }
 
 // Need is the most that one job of p can hold at one moment in the pipeline

@@ -25,7 +25,7 @@ type Set struct {
 
 // Chooser chooses one of the processors of a set for a job: its index, and what
 // is called once when the job has left it. failed says on which of them the job
-// has failed before. It is called by any goroutine and does not wait.
+// has failed before, and which are lost to the process. It is called by any goroutine and does not wait.
 type Chooser func(failed []bool) (i int, done func())
 
 // Spread makes a set. A nil choose takes the one with the fewest jobs, in turn
@@ -93,7 +93,7 @@ func memberOf(ctx context.Context, ar groth16.Arithmetic) groth16.Arithmetic {
 			copy(failed, b.failed)
 			failed[b.at] = true
 		}
-		i, done := s.choose(failed)
+		i, done := s.pick(failed)
 		return seat{i, failed}, done
 	}).(seat)
 	if !ok {

@@ -10,6 +10,7 @@ import (
 
 // stage is a pipeline.Stage with what the engine may ask of one.
 type stage[In, Out any] struct {
+	p     *Prover
 	name  string
 	run   func(ctx context.Context, in In) (Out, error)
 	uses  func(in In) []alloc.Ref // the buffers of the input that run reads
@@ -20,7 +21,13 @@ type stage[In, Out any] struct {
 func (s *stage[In, Out]) Name() string { return s.name }
 
 // Run implements pipeline.Stage.
-func (s *stage[In, Out]) Run(ctx context.Context, in In) (Out, error) { return s.run(ctx, in) }
+func (s *stage[In, Out]) Run(ctx context.Context, in In) (Out, error) {
+	out, err := s.run(ctx, in)
+	if err != nil {
+		err = s.p.verdict(err)
+	}
+	return out, err
+}
 
 // Uses says which buffers of the input the stage reads: the engine holds
 // references for it to these alone.

@@ -13,9 +13,13 @@ import (
 // a, b and, unless the key is folded, c.
 func Synthesize(p *Prover) pipeline.Stage[Job, *groth16.Assignment] {
 	return &stage[Job, *groth16.Assignment]{
+		p:     p,
 		name:  NameSynthesize,
 		needs: p.needSynthesize,
 		run: watched(p, NameSynthesize, func(ctx context.Context, job Job) (*groth16.Assignment, error) {
+			if err := p.stands(ctx); err != nil {
+				return nil, fmt.Errorf("synthesize: %w", err)
+			}
 			a, err := p.Circuit.Synthesize(ctx, alloc.ScopeOf(ctx), job.Input, p.want(ctx))
 			if err != nil {
 				return nil, err // it says "synthesize" itself

@@ -12,6 +12,7 @@ import (
 // multi-scalar multiplications, one after another.
 func TailMSM(p *Prover) pipeline.Stage[*Split, *WireSums] {
 	return &stage[*Split, *WireSums]{
+		p:     p,
 		name:  NameTailMSM,
 		needs: p.needTailMSM,
 		uses:  func(s *Split) []alloc.Ref { return s.Buffers() },
