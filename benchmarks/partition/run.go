@@ -27,8 +27,9 @@ type bench struct {
 	setting
 	p       *stages.Prover
 	witness []synthetic.Copied
-	engine  *cuda.Engine // nil on a CPU
-	card    *driver.Card // NVML's; nil if there is none
+	host    *cpu.Engine
+	engines []*cuda.Engine // none on a CPU
+	cards   []*driver.Card // NVML's, as far as it knows the cards
 	close   []func() error
 }
 
@@ -42,13 +43,57 @@ func (s setting) run(ctx context.Context) (err error) {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
+	if err := b.on(1); err != nil {
+		return err
+	}
 	if err := b.alone(ctx); err != nil {
 		return err
 	}
 	for _, set := range b.workers {
-		if err := b.together(ctx, set); err != nil {
+		if err := b.on(1); err != nil {
 			return err
 		}
+		one, err := b.together(ctx, set)
+		if err != nil {
+			return err
+		}
+		if len(b.engines) < 2 {
+			continue
+		}
+		if err := b.on(len(b.engines)); err != nil {
+			return err
+		}
+		all, err := b.together(ctx, set)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%d cards: %.2f times the throughput of one\n", len(b.engines), one.Seconds()/all.Seconds())
+	}
+	return nil
+}
+
+// on makes the prover use the first n cards.
+func (b *bench) on(n int) error {
+	if len(b.engines) == 0 {
+		return nil
+	}
+	b.p.Arith, b.p.B2 = b.engines[0], nil
+	if n > 1 {
+		var members []groth16.Arithmetic
+		for _, e := range b.engines[:n] {
+			members = append(members, e)
+		}
+		set, err := stages.Spread(nil, members...)
+		if err != nil {
+			return err
+		}
+		b.p.Arith = set
+	}
+	switch b.b2 {
+	case "auto":
+		b.p.B2 = stages.Either(b.p.Arith, b.host)
+	case "cpu":
+		b.p.B2 = b.host
 	}
 	return nil
 }
@@ -84,43 +129,59 @@ func (b *bench) prepare(ctx context.Context) error {
 	if b.device == "cpu" {
 		return nil
 	}
+	b.host = host
 	drv, err := cuda.Open("")
 	if err != nil {
 		return err
 	}
 	b.close = append(b.close, drv.Close)
-	card, err := drv.Card(b.device)
+	nvml, err := driver.OpenNVML("")
+	if err == nil {
+		b.close = append(b.close, nvml.Close)
+	}
+	for _, name := range strings.Split(b.device, ",") {
+		if err := b.open(ctx, drv, nvml, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open makes an engine on a card.
+func (b *bench) open(ctx context.Context, drv *cuda.Driver, nvml *driver.NVML, name string) error {
+	card, err := drv.Card(name)
 	if err != nil {
 		return err
 	}
-	if nvml, err := driver.OpenNVML(""); err == nil {
-		b.close = append(b.close, nvml.Close)
-		if b.card, err = nvml.Card(card.Info().UUID); err != nil {
+	if nvml != nil {
+		c, err := nvml.Card(card.Info().UUID)
+		if err != nil {
 			fmt.Println("utilisation:", err)
+		} else {
+			b.cards = append(b.cards, c)
 		}
 	}
-	opts := []cuda.Option{cuda.Streams(b.streams)}
+	opts := []cuda.Option{}
+	if b.streams > 0 {
+		opts = append(opts, cuda.Streams(b.streams))
+	}
 	if !b.keep {
 		opts = append(opts, cuda.KeyMemory(0))
 	}
-	begun = time.Now()
-	if b.engine, err = cuda.New(card, b.id, host, opts...); err != nil {
+	begun := time.Now()
+	engine, err := cuda.New(card, b.id, b.host, opts...)
+	if err != nil {
 		return err
 	}
-	b.close = append(b.close, b.engine.Close)
-	b.p.Arith = b.engine
-	switch b.b2 {
-	case "auto":
-		b.p.B2 = stages.Either(b.engine, host)
-	case "cpu":
-		b.p.B2 = host
-	}
+	b.close = append(b.close, engine.Close)
+	b.engines = append(b.engines, engine)
 	if b.keep {
+		b.p.Arith = engine
 		if err := stages.Keep(ctx, b.p); err != nil {
 			return err
 		}
 	}
-	d, err := b.engine.Describe()
+	d, err := engine.Describe()
 	if err != nil {
 		return err
 	}
@@ -200,9 +261,9 @@ func (b *bench) alone(ctx context.Context) error {
 }
 
 // together proves a batch.
-func (b *bench) together(ctx context.Context, set string) error {
+func (b *bench) together(ctx context.Context, set string) (time.Duration, error) {
 	if b.batch == 0 {
-		return nil
+		return 0, nil
 	}
 	var settings pipeline.Settings
 	for _, w := range strings.Split(set, ",") {
@@ -210,48 +271,48 @@ func (b *bench) together(ctx context.Context, set string) error {
 			continue
 		}
 		if err := settings.Set(w); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	alloc.Default().ResetPeaks()
 	up, down := b.traffic()
-	var sampler *driver.Sampler
-	if b.card != nil {
-		sampler = b.card.Sample(false)
+	var samplers []*driver.Sampler
+	for _, c := range b.cards {
+		samplers = append(samplers, c.Sample(false))
 	}
 	begun := time.Now()
 	report, result, err := b.prove(ctx, b.batch, stages.BatchOptions{Settings: settings})
 	wall := time.Since(begun)
-	var usage driver.Usage
-	if sampler != nil {
-		usage = sampler.Stop()
+	var usage []driver.Usage
+	for _, s := range samplers {
+		usage = append(usage, s.Stop())
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	u, d := b.traffic()
-	fmt.Printf("\na batch of %d (%s): %.3f s, %.3f s a proof; the last one's b_g2_msm on %s\n",
-		b.batch, set, wall.Seconds(), wall.Seconds()/float64(b.batch), result.B2On)
+	fmt.Printf("\na batch of %d on %s (%s): %.3f s, %.3f s a proof; the last one's b_g2_msm on %s\n",
+		b.batch, b.p.Arith.Name(), set, wall.Seconds(), wall.Seconds()/float64(b.batch), result.B2On)
 	if err := report.WriteTable(os.Stdout); err != nil {
-		return err
+		return 0, err
 	}
 	fmt.Printf("peaks: %s; over PCIe %s up, %s down", peaksText(peaks()), size(u-up), size(d-down))
-	if sampler != nil {
-		fmt.Printf("; %v", usage)
-	}
 	fmt.Println()
-	if b.engine != nil {
-		fmt.Println(b.engine.Stats())
+	for i, u := range usage {
+		fmt.Printf("%s: %v\n", b.engines[i].Name(), u)
 	}
-	return nil
+	for _, e := range b.engines {
+		fmt.Println(e.Stats())
+	}
+	return wall, nil
 }
 
 func (b *bench) traffic() (up, down int64) {
-	if b.engine == nil {
-		return 0, 0
+	for _, e := range b.engines {
+		s := e.Stats()
+		up, down = up+s.Up, down+s.Down
 	}
-	s := b.engine.Stats()
-	return s.Up, s.Down
+	return up, down
 }
 
 func peaks() (a alloc.Amount) {
