@@ -61,8 +61,8 @@ func (k *G1Kernels) G1Lines(stream gpu.Stream, shape gpu.Launch, args *gpu.Args,
 }
 
 // G1Part queues g1_part.
-func (k *G1Kernels) G1Part(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, count gpu.Ptr, from uint32, most uint32, out gpu.Ptr) error {
-	return stream.Launch(k.g1PartKernel, shape, args.Reset().Ptr(count).U32(from).U32(most).Ptr(out))
+func (k *G1Kernels) G1Part(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, count gpu.Ptr, all uint32, from uint32, most uint32, out gpu.Ptr) error {
+	return stream.Launch(k.g1PartKernel, shape, args.Reset().Ptr(count).U32(all).U32(from).U32(most).Ptr(out))
 }
 
 // G1Segments queues g1_segments.

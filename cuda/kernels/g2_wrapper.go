@@ -61,8 +61,8 @@ func (k *G2Kernels) G2Lines(stream gpu.Stream, shape gpu.Launch, args *gpu.Args,
 }
 
 // G2Part queues g2_part.
-func (k *G2Kernels) G2Part(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, count gpu.Ptr, from uint32, most uint32, out gpu.Ptr) error {
-	return stream.Launch(k.g2PartKernel, shape, args.Reset().Ptr(count).U32(from).U32(most).Ptr(out))
+func (k *G2Kernels) G2Part(stream gpu.Stream, shape gpu.Launch, args *gpu.Args, count gpu.Ptr, all uint32, from uint32, most uint32, out gpu.Ptr) error {
+	return stream.Launch(k.g2PartKernel, shape, args.Reset().Ptr(count).U32(all).U32(from).U32(most).Ptr(out))
 }
 
 // G2Segments queues g2_segments.

@@ -34,9 +34,10 @@ FN void accumulate(uint4* all, const affine<F>* points, const u32* index, const 
     copy_point(sums + slot, &m->sum);
 }
 
-// part is how many of *count terms fall in from … from + most − 1.
-FN void part(const u32* count, u32 from, u32 most, u32* out) {
+// part is how many of *count terms, all at most, fall in from … from + most − 1.
+FN void part(const u32* count, u32 all, u32 from, u32 most, u32* out) {
   u32 n = *count;
+  if (n > all) trap();
   *out = n <= from ? 0 : n - from < most ? n - from : most;
 }
 
@@ -162,7 +163,7 @@ FN void sum_points(uint4* all, const affine<F>* points, const u32* list, const u
   u32 t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
   auto* m = memory_of<adder<F>>(all, adder<F>::bytes);
   u32 n = count ? *count : most;
-  if (n > most) n = most;
+  if (n > most) trap();
   u32 mine = n / threads + (t < n % threads);
   bool identity = add_listed(m, points, list + t, threads, mine, true);
   if (identity)
@@ -200,7 +201,9 @@ template <class F> FN void sum_fold(lane_sum<F>* m, const xyzz<F>* in, u32 n, u3
     accumulate(all, points, index, start, length, order, tasks, nb, first, sums);                                     \
   }                                                                                                                   \
   EXPORT(g##_accumulate)                                                                                              \
-  KERNEL_BOUNDS(g##_part, 1, 1)(const u32* count, u32 from, u32 most, u32* out) { part(count, from, most, out); }     \
+  KERNEL_BOUNDS(g##_part, 1, 1)(const u32* count, u32 all, u32 from, u32 most, u32* out) {                            \
+    part(count, all, from, most, out);                                                                                \
+  }                                                                                                                   \
   EXPORT(g##_part)                                                                                                    \
   KERNEL_BOUNDS(g##_heavy_groups, 64, SUM)(const uint2* groups, const u32* count, xyzz<F>* sums) {                    \
     WARP_SUMS(F, 2);                                                                                                  \

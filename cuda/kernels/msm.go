@@ -28,7 +28,7 @@ type groupKernels struct {
 	segments     func(st gpu.Stream, l gpu.Launch, a *gpu.Args, buckets gpu.Ptr, n, size uint32, plain, weighted gpu.Ptr) error
 	lines        func(st gpu.Stream, l gpu.Launch, a *gpu.Args, plain, weighted gpu.Ptr, windows, hb, lb uint32, out gpu.Ptr) error
 	bits         func(st gpu.Stream, l gpu.Launch, a *gpu.Args, in gpu.Ptr, hb, lb uint32, out gpu.Ptr) error
-	part         func(st gpu.Stream, l gpu.Launch, a *gpu.Args, count gpu.Ptr, from, most uint32, out gpu.Ptr) error
+	part         func(st gpu.Stream, l gpu.Launch, a *gpu.Args, count gpu.Ptr, all, from, most uint32, out gpu.Ptr) error
 	sumPoints    func(st gpu.Stream, l gpu.Launch, a *gpu.Args, points, list, count gpu.Ptr, most uint32, out gpu.Ptr) error
 	sumFold      func(st gpu.Stream, l gpu.Launch, a *gpu.Args, in gpu.Ptr, n, per, last uint32, out gpu.Ptr) error
 }
@@ -125,7 +125,7 @@ func (r *Run) Add(points gpu.Ptr, t Terms) error {
 func (r *Run) pass(points gpu.Ptr, t Terms, from, n int) {
 	k, p := &r.m.k, &r.p
 	if t.Count != 0 && t.Most > n {
-		if r.fail("count the terms", k.part(r.st, gpu.Linear(1, 1), r.a, t.Count, uint32(from), uint32(n), r.at(p.at.count))) {
+		if r.fail("count the terms", k.part(r.st, gpu.Linear(1, 1), r.a, t.Count, uint32(t.Most), uint32(from), uint32(n), r.at(p.at.count))) {
 			return
 		}
 		t.Count = r.at(p.at.count)

@@ -313,15 +313,7 @@ func TestPlainSums(t *testing.T) {
 				}
 				p.must(m.Sum(p.st, p.args, plan, dev, mem, c, most, scratch, out))
 				p.must(p.st.Sync())
-				var got []byte
-				if g.g == curve.InG1 {
-					v := m.SumValue1(plan, out)
-					got = curve.Bytes(v[:])[:size]
-				} else {
-					v := m.SumValue2(plan, out)
-					got = curve.Bytes(v[:])[:size]
-				}
-				if !bytes.Equal(got, want) {
+				if got := sumValue(g, m, plan, out); !bytes.Equal(got, want) {
 					t.Errorf("sum of %d points (count %v): %x, want %x", k, c != 0, got, want)
 				}
 			}

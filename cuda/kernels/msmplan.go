@@ -72,6 +72,7 @@ func (m *MSM) Plan(n int, limit int64) (Plan, error) {
 
 // PlanMSM is Plan for a device of so many SMs.
 func PlanMSM(sms int, id curve.ID, g curve.Group, n int, limit int64) (Plan, error) {
+	sms = max(sms, 1)
 	if n < 0 || n > 1<<28 || !id.Valid() {
 		return Plan{}, fmt.Errorf("plan a sum of %d terms on %v: between 0 and 2^28", n, id)
 	}

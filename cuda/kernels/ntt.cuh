@@ -164,8 +164,9 @@ FN void butterflies(u32 (&x)[8][8], const uint4* __restrict__ table, const Round
   }
 }
 
-// halve_times is x/2^s modulo r, below r, for x < 2r and s ≤ 28: r is 1 modulo
-// 2^28, so x + (−x mod 2^s)·r is a multiple of 2^s.
+// halve_times is x/2^s modulo r, below r, for x < 2r and s up to the curve's
+// two-adicity, 28 on BN254 and 32 on BLS12-381, but below 32: r is 1 modulo 2^s,
+// so x + (−x mod 2^s)·r is a multiple of 2^s.
 FN void halve_times(u32* x, u32 s) {
   const u32 r[8] = FR_R;
   if (s != 0) {

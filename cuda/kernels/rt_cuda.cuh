@@ -46,6 +46,8 @@ static __device__ inline u32 atomic_max(u32* p, u32 v) { return __nvvm_atom_max_
 static __device__ inline u32 atomic_min(u32* p, u32 v) { return __nvvm_atom_min_gen_ui(p, v); }
 // fence makes what this thread wrote visible to the device before what it writes next.
 static __device__ inline void fence() { __nvvm_membar_gl(); }
+// trap ends the launch, and the context, with an error: for what cannot be.
+static __device__ inline void trap() { __builtin_trap(); }
 // relax stands in a loop that waits for another block's write.
 static __device__ inline void relax() { asm volatile("nanosleep.u32 20;"); }
 

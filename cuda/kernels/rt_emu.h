@@ -129,6 +129,8 @@ static inline u32 atomic_min(u32* p, u32 v) {
   return old;
 }
 static inline void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// trap ends the launch, and the context, with an error: for what cannot be.
+static inline void trap() { __builtin_trap(); }
 // relax stands in a loop that waits for another thread's write.
 static inline void relax() { emu_relax(); }
 

@@ -142,6 +142,10 @@ func load[T any](s *Set, f *family, name string, fill func(*finder) *T) error {
 		if find.err != nil {
 			return errors.Join(failed, fmt.Errorf("%s: %w", img.name, find.err), m.Close())
 		}
+		if s.dev.Generation() != generation {
+			// A reset came between: nobody can say on which side of it the module is.
+			return errors.Join(failed, &gpu.StaleError{Device: fmt.Sprint(s.dev), What: "module " + img.name}, m.Close())
+		}
 		f.module, f.generation, f.kernels, f.image = m, generation, k, img.name
 		return nil
 	}

@@ -112,6 +112,7 @@ FN u32 digit_of(int d) { return d < 0 ? (u32(-d) - 1) | 0x80000000u : u32(d) - 1
 KERNEL_BOUNDS(sort_digits, LOOP_THREADS, 3)(const u32* scalars, const u32* wires, const u32* pick, const u32* count, u32 most,
     u32 first, u32 reversed, u32 bits, u32 windows, u32 high, Words8 bias, u32* planes, u32 stride, u32* counts) {
   DYNAMIC_SHARED(u32, bins);  // windows << high
+  if (count && *count > most) trap();  // the sum would lack terms
   u32 total = windows << high, low = bits - 1 - high;
   for (u32 i = threadIdx.x; i < total; i += LOOP_THREADS) bins[i] = 0;
   block_sync();

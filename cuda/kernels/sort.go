@@ -57,7 +57,7 @@ type Terms struct {
 	Reversed int
 	Pick     gpu.Ptr // indices of points, uint32, or 0 for points 0 … Most−1
 	Count    gpu.Ptr // a uint32 that says how many terms there are, or 0 for Most
-	Most     int     // terms at most
+	Most     int     // terms at most: a larger Count ends the context with an error
 }
 
 // Buckets are sorted points, in the scratch memory of the run that made them.

@@ -90,14 +90,17 @@ func sortWindows(id curve.ID, c int) (int, *big.Int) {
 // MaxSortBits. n·W must stay below 2^32.
 func (s *Sort) Plan(n, c int) (SortPlan, error) { return PlanSort(s.set.id, n, c, 0) }
 
-// PlanSort is Plan without a device, with a choice of the longest task; 0
-// chooses one.
+// PlanSort is Plan without a device, with a choice of the longest task, 1023 at
+// most; 0 chooses one.
 func PlanSort(id curve.ID, n, c, lmax int) (SortPlan, error) {
 	if !id.Valid() {
 		return SortPlan{}, fmt.Errorf("plan a sort: %v", id)
 	}
 	if n < 0 || c < MinSortBits || c > MaxSortBits {
 		return SortPlan{}, fmt.Errorf("plan a sort of %d terms in windows of %d bits: bits go from %d to %d", n, c, MinSortBits, MaxSortBits)
+	}
+	if lmax < 0 || lmax >= sortLengths {
+		return SortPlan{}, fmt.Errorf("plan a sort with tasks of %d points: between 1 and %d", lmax, sortLengths-1)
 	}
 	n = max(n, 1)
 	w, bias := sortWindows(id, c)
@@ -114,7 +117,7 @@ func PlanSort(id curve.ID, n, c, lmax int) (SortPlan, error) {
 	p.low = c - 1 - p.high
 	p.partitions = w << p.high
 
-	if p.Lmax = lmax; lmax <= 0 {
+	if p.Lmax = lmax; lmax == 0 {
 		p.Lmax = longestTask(all, p.NB)
 	}
 	p.MaxHeavy = int(all / int64(p.Lmax+1))

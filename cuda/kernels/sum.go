@@ -34,7 +34,7 @@ func (m *MSM) SumPlan(n int) SumPlan { return PlanSum(m.set.dev.Info().SMs, m.se
 func PlanSum(sms int, id curve.ID, g curve.Group, n int) SumPlan {
 	s := shapeOf(id, g)
 	p := SumPlan{N: n, point: 2 * id.PointBytes(g)}
-	most := sms * s.threads * s.blocks
+	most := max(sms, 1) * s.threads * s.blocks
 	p.threads = min((n/sumLeast/s.threads+1)*s.threads, most)
 	p.partials = (p.threads + sumShare - 1) / sumShare
 	p.results = (p.partials + sumSecond - 1) / sumSecond
@@ -52,11 +52,14 @@ func PlanSum(sms int, id curve.ID, g curve.Group, n int) SumPlan {
 
 // Sum queues the sum of points[list[i]] for i < *count, and its copy to out,
 // p.Out bytes of pinned host memory. list and count are uint32 on the device;
-// count may be 0: most points then. scratch has p.Scratch bytes, 256-byte
-// aligned. SumValue1 or SumValue2 gives the sum once the stream got there.
+// count may be 0: most points then, and one above most ends the context with an
+// error. scratch has p.Scratch bytes, 256-byte aligned. SumValue1 or SumValue2 gives the sum once the stream got there.
 func (m *MSM) Sum(st gpu.Stream, a *gpu.Args, p SumPlan, points, list, count gpu.Ptr, most int, scratch gpu.Ptr, out unsafe.Pointer) error {
 	if most < 0 || most > p.N {
 		return fmt.Errorf("sum %d points in %v with a plan for %d", most, m.g, p.N)
+	}
+	if list == 0 && most > 0 {
+		return fmt.Errorf("sum %d points in %v of no list", most, m.g)
 	}
 	s := shapeOf(m.set.id, m.g)
 	first, second, third := scratch+gpu.Ptr(p.at.first), scratch+gpu.Ptr(p.at.second), scratch+gpu.Ptr(p.at.third)

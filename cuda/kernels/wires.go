@@ -30,8 +30,8 @@ const (
 // a byte each, a curve.Class, and how many there are of each class, three
 // uint32 on the device indexed by class.
 func (w *Wires) Classify(st gpu.Stream, a *gpu.Args, scalars gpu.Ptr, n int, classes, counts gpu.Ptr) error {
-	if n < 0 || n >= 1<<32 {
-		return fmt.Errorf("classify %d scalars: not a number of 32 bits", n)
+	if n < 0 || n > 1<<31 {
+		return fmt.Errorf("classify %d scalars: more than 2^31", n)
 	}
 	if err := st.Fill(counts, 0, 12); err != nil {
 		return fmt.Errorf("queue the classification of %d scalars: %w", n, err)

@@ -367,6 +367,16 @@ func (p *place) uniform(set *kernels.Set, n int, seed uint64, to gpu.Ptr) {
 	p.must(p.st.Sync())
 }
 
+// sumValue is the plain sum that Sum has copied to out.
+func sumValue(g group, m *kernels.MSM, plan kernels.SumPlan, out unsafe.Pointer) []byte {
+	if g.g == curve.InG1 {
+		v := m.SumValue1(plan, out)
+		return curve.Bytes(v[:])[:g.size()]
+	}
+	v := m.SumValue2(plan, out)
+	return curve.Bytes(v[:])[:g.size()]
+}
+
 // value is the sum that a run has copied to out.
 func value(g group, m *kernels.MSM, plan kernels.Plan, out unsafe.Pointer) []byte {
 	if g.g == curve.InG1 {

@@ -53,10 +53,10 @@ func verifySums(dir, family string) error {
 		return fmt.Errorf("read the sums: %w", err)
 	}
 	var wrong []error
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		seen[word] = true
+		seen[word]++
 		name, sum, _ := strings.Cut(rest, " ")
 		var data []byte
 		switch word {
@@ -86,7 +86,7 @@ func verifySums(dir, family string) error {
 			wrong = append(wrong, fmt.Errorf("%s has changed since the PTX was compiled: %w", name, errStale))
 		}
 	}
-	if !seen["flags"] || !seen["ptx"] || !seen["source"] {
+	if seen["flags"] != 1 || seen["ptx"] != len(targets) || seen["source"] == 0 {
 		wrong = append(wrong, fmt.Errorf("%s is incomplete: %w", sumPath(dir, family), errStale))
 	}
 	return errors.Join(wrong...)
