@@ -89,6 +89,9 @@ func New(dev gpu.Device, id curve.ID, host Host, opts ...Option) (*Engine, error
 }
 
 func (e *Engine) start() (err error) {
+	if err := e.card.Lost(); err != nil {
+		return err
+	}
 	if e.o.margin >= 0 {
 		e.card.mem.setMargin(e.o.margin)
 	}
