@@ -135,7 +135,8 @@ func (l *ledger) try(u use, n int64) (bool, error) {
 }
 
 // place grants the best tier of r that fits, from tier first on. The last one
-// always does.
+// always does. r.Later is left free beside it, but not kept: for tables that are
+// still to be made.
 func (l *ledger) place(r gpu.Request, first int) (gpu.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,16 +199,15 @@ func (l *ledger) wake() {
 }
 
 // acquire waits for memory for one operation: most bytes, or, when nothing that
-// runs could give back more, as many as there are from least on. What does not
-// stand from now on leaves room for the next of the kind, but for the bytes
-// of vectors, which would stand if there were room.
-func (l *ledger) acquire(ctx context.Context, least, most, vectors int64) (int64, error) {
+// runs could give back more, as many as there are from least on. Room for as much
+// is kept for the next operation, but for what stays on the card after this one.
+func (l *ledger) acquire(ctx context.Context, least, most, stays int64) (int64, error) {
 	if most <= 0 {
 		return 0, nil
 	}
 	a := &asker{least: least, most: most}
 	l.mu.Lock()
-	l.floor = max(l.floor, least-vectors)
+	l.floor = max(l.floor, least-stays)
 	l.queue = append(l.queue, a)
 	defer l.leave(a)
 	defer l.mu.Unlock()

@@ -44,22 +44,25 @@ func (e *Engine) Needs(l load) needs {
 		HMSM:      in(e.sumBytes(curve.InG1, l.H)),
 		BatchAdd:  in(max(aligned(12), e.onesBytes(longest))),
 		TailMSM:   in(e.sumBytes(curve.InG1, longest)),
-		BG2MSM:    in(e.sumBytes(curve.InG2, l.B2)),
+		BG2MSM:    in(e.sumBytes(curve.InG2, l.B2) + curve.ScalarBytes*int64(max(l.Wires, 1))), // with w, in case it comes before Split
 		A:         in(vector),
 		BC:        in(bc),
 		Wires:     in((curve.ScalarBytes + 1) * int64(max(l.Wires, 1))),
 		CopiesABC: true,
 		CopiesW:   true,
 	}
-	e.expect(vector+bc, int64(l.Wires), max(l.H, longest), l.B2)
+	e.expect(vector, vector+bc, int64(l.Wires), max(l.H, longest), l.B2)
 	return n
 }
 
 // expect makes the ledger keep room for the operations of a job with vectors of
-// so many bytes, and keys leave room for two jobs. Operations are cut to fit, so
-// no more than an eighth of the card is kept for them if less would do.
-func (e *Engine) expect(vectors, wires int64, g1, g2 int) {
-	var most, least int64
+// so many bytes, each and in all, and keys leave room for two jobs. Operations
+// are cut to fit, so no more than an eighth of the card is kept for them if less
+// would do.
+func (e *Engine) expect(vector, vectors, wires int64, g1, g2 int) {
+	var most int64
+	// The quotient can be made with one vector on the card.
+	least := vector + 4*min(e.o.chunk, vector)
 	for g, n := range map[curve.Group]int{curve.InG1: g1, curve.InG2: g2} {
 		if n > 0 {
 			size := e.sizeOfPlan(g, n, e.card.share)
@@ -72,5 +75,6 @@ func (e *Engine) expect(vectors, wires int64, g1, g2 int) {
 
 // expectJobs is expect for a key whose longest vector has n points.
 func (e *Engine) expectJobs(n int) {
-	e.expect(3*curve.ScalarBytes*int64(n), int64(n), n, 0)
+	vector := curve.ScalarBytes * int64(n)
+	e.expect(vector, 3*vector, int64(n), n, 0)
 }

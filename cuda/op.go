@@ -17,7 +17,7 @@ type op struct {
 	// gets lies between them, and the work is cut to fit. most is what is stated
 	// to be needed, and least what it cannot do without.
 	least, most int64
-	vectors     int64 // of it, what is to stand from then on
+	stays       int64 // of it, what is to be on the card from then on
 	// spoils says that the vectors the job holds may be overwritten by an attempt
 	// that fails, or be lost with the device: it must begin again then.
 	spoils bool
@@ -128,7 +128,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 	if level > 1 {
 		most = max(o.least, most>>(level-1))
 	}
-	room, err := e.card.mem.acquire(ctx, o.least, most, o.vectors)
+	room, err := e.card.mem.acquire(ctx, o.least, most, o.stays)
 	if err != nil {
 		return false, err
 	}

@@ -48,6 +48,7 @@ type unguarded struct {
 	trim   bool // pools are not trimmed when memory is short
 	reset  bool // the device is not reset after a sticky error
 	leak   bool // what failed calls had taken is not freed
+	parts  bool // no protection: quotients are made in parts wherever they can be
 }
 
 func defaults() options {

@@ -230,33 +230,62 @@ func (t *task) newStream(x *terms, g curve.Group, l layout) (*stream, error) {
 // runs, the next one is copied.
 func (s *stream) each(wires *kernels.Wires, work func(i int, p pieceOn) error) error {
 	t := s.t
-	for i, from := 0, 0; from < s.l.n; i, from = i+1, from+s.l.piece {
-		if err := t.check(); err != nil {
-			return err
-		}
-		p := pieceOn{n: min(s.l.piece, s.l.n-from)}
-		if err := s.bring(i, from, &p); err != nil {
-			return err
-		}
+	var p pieceOn
+	bring := func(half, from, n int) error {
+		p = pieceOn{n: n}
+		return s.bring(half, from, &p)
+	}
+	return t.inPieces(s.l.n, s.l.piece, s.x.streamed(), bring, func(i, _, _ int) error {
 		if s.classes != 0 {
 			if err := wires.Classify(t.st, t.args, p.scalars, p.n, s.classes, s.counts); err != nil {
 				return err
 			}
 			p.classes = s.classes
 		}
-		if err := work(i, p); err != nil {
+		return work(i, p)
+	})
+}
+
+// inPieces goes through n things, piece at a time: bring queues copies on the
+// belt to memory that it has for this half (0 or 1, in turns), and work, which is
+// told the number of the piece, queues on the task's stream what reads it. The
+// card orders them; the host waits for neither.
+func (t *task) inPieces(n, piece int, streamed bool, bring func(half, from, n int) error, work func(i, from, n int) error) error {
+	b := t.l.belt
+	for i, from := 0, 0; from < n; i, from = i+1, from+piece {
+		if err := t.check(); err != nil {
 			return err
 		}
-		if s.x.streamed() {
-			half := i % 2
-			if err := t.st.Record(t.l.used[half]); err != nil {
+		half, k := i%2, min(piece, n-from)
+		if streamed && t.l.read[half] {
+			if err := b.stream.Wait(t.l.used[half]); err != nil {
 				return err
 			}
-			t.l.read[half] = true
-			if t.e.o.unguarded.sync {
-				if err := drain(t.st); err != nil {
-					return err
-				}
+		}
+		if err := bring(half, from, k); err != nil {
+			return err
+		}
+		if streamed {
+			if err := b.stream.Record(t.l.landed[half]); err != nil {
+				return err
+			}
+			if err := t.st.Wait(t.l.landed[half]); err != nil {
+				return err
+			}
+		}
+		if err := work(i, from, k); err != nil {
+			return err
+		}
+		if !streamed {
+			continue
+		}
+		if err := t.st.Record(t.l.used[half]); err != nil {
+			return err
+		}
+		t.l.read[half] = true
+		if t.e.o.unguarded.sync {
+			if err := drain(t.st); err != nil {
+				return err
 			}
 		}
 	}
@@ -264,14 +293,9 @@ func (s *stream) each(wires *kernels.Wires, work func(i int, p pieceOn) error) e
 }
 
 // bring queues the copies of the piece of terms [from, from+p.n).
-func (s *stream) bring(i, from int, p *pieceOn) error {
-	t, x, half := s.t, s.x, i%2
+func (s *stream) bring(half, from int, p *pieceOn) error {
+	t, x := s.t, s.x
 	b := t.l.belt
-	if x.streamed() && t.l.read[half] {
-		if err := b.stream.Wait(t.l.used[half]); err != nil {
-			return err
-		}
-	}
 	p.list = kernels.WireList{First: x.q.First, N: p.n}
 	p.scalars, p.classes = s.all.scalars, s.all.classes
 	switch {
@@ -292,26 +316,14 @@ func (s *stream) bring(i, from int, p *pieceOn) error {
 	}
 	if x.kept != nil {
 		p.points = t.e.pointAt(s.all.points, s.g, from)
-	} else {
-		p.points = s.points[half]
-		size := t.e.id.PointBytes(s.g)
-		var err error
-		if x.pick != nil {
-			err = s.gather(p.points, size, from, p.n, s.pointsOf)
-		} else {
-			err = b.carry(t.ctx, p.points, x.q.Points.Data[from*size:(from+p.n)*size])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !x.streamed() {
 		return nil
 	}
-	if err := b.stream.Record(t.l.landed[half]); err != nil {
-		return err
+	p.points = s.points[half]
+	size := t.e.id.PointBytes(s.g)
+	if x.pick != nil {
+		return s.gather(p.points, size, from, p.n, s.pointsOf)
 	}
-	return t.st.Wait(t.l.landed[half])
+	return b.carry(t.ctx, p.points, x.q.Points.Data[from*size:(from+p.n)*size])
 }
 
 // gather carries n elements of size bytes that f writes, for terms from … on.

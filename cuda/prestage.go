@@ -150,7 +150,7 @@ func orReset(err error) error {
 // place takes device memory for the best tier that there is room for.
 func (v *evaluations) place(sc *alloc.Scope) error {
 	size := v.a.bytes()
-	r := gpu.Vectors(size, v.c == nil, 0)
+	r := gpu.Vectors(size, v.c == nil, v.e.tables.coming(tableKey{v.domain, v.basis}))
 	var failed error
 	for first := 0; ; {
 		d, err := v.e.card.mem.place(r, first)

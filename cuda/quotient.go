@@ -53,14 +53,20 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 	scratch := ntt.ScratchBytes(x.domain.Log, x.basis, x.c == nil)
 	held, need := e.tables.hold(key, aligned(tables))
 	defer e.tables.letGo(key, held)
-	o := &op{name: methodNames[mQuotient], stat: mQuotient, spoils: true}
+	o := &op{name: methodNames[mQuotient], stat: mQuotient, spoils: true, stays: need}
+	var vectors int64
 	for _, y := range x.vectors() {
 		if y.onDevice() == nil {
-			o.vectors += y.bytes()
+			vectors += y.bytes()
 		}
 	}
-	o.least = need + scratch + o.vectors
-	o.most = o.least
+	o.stays += vectors
+	o.most = need + scratch + vectors
+	o.least = o.most
+	parts := e.partsOf(x)
+	if parts.bytes < scratch+vectors {
+		o.least = need + parts.bytes
+	}
 	o.body = func(t *task) error {
 		ntt, err := e.set.NTT()
 		if err != nil {
@@ -71,10 +77,14 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 			return err
 		}
 		mem, err := t.take(scratch, alloc.Scratch)
+		whole := t.room >= o.most && !(e.o.unguarded.parts && o.least < o.most)
 		if err != nil {
 			return err
 		}
 		for _, y := range x.vectors() {
+		if !whole {
+			return t.quotientInParts(ntt, tab, x, parts)
+		}
 			if err := t.fetch(y); err != nil {
 				return err
 			}
@@ -168,7 +178,7 @@ func (e *Engine) Quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 	need := aligned(scratch) + int64(len(vectors))*aligned(size)
 	held, missing := e.tables.hold(key, aligned(ntt.TableBytes(d, basis)))
 	defer e.tables.letGo(key, held)
-	o := &op{name: methodNames[mQuotient], stat: mQuotient, least: need + missing, most: need + missing}
+	o := &op{name: methodNames[mQuotient], stat: mQuotient, least: need + missing, most: need + missing, stays: missing}
 	o.body = func(t *task) error {
 		ntt, err := e.set.NTT()
 		if err != nil {

@@ -52,6 +52,17 @@ func (c *tableCache) hold(k tableKey, bytes int64) (tab *table, missing int64) {
 	return tab, missing
 }
 
+// coming is about what the tables of k will take, if they are not there yet.
+func (c *tableCache) coming(k tableKey) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if tab := c.m[k]; tab != nil && tab.mem != nil && tab.mem.live() == nil {
+		return 0
+	}
+	const most = 64 // bytes an element; more where the domain's shift is an unusual one
+	return most << k.domain.Log
+}
+
 func (c *tableCache) bytes() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
