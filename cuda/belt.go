@@ -24,6 +24,7 @@ type belt struct {
 	sent   [2]gpu.Event // the last copy out of pins[i]
 	busy   [2]bool
 	turn   int
+	args   *gpu.Args
 }
 
 func newBelt(e *Engine) (*belt, error) {
@@ -32,6 +33,7 @@ func newBelt(e *Engine) (*belt, error) {
 	if b.stream, err = e.card.NewStream(true); err != nil {
 		return nil, err
 	}
+	b.args = gpu.NewArgs()
 	for i := range b.sent {
 		if b.sent[i], err = e.card.NewEvent(false); err != nil {
 			b.close()
@@ -53,6 +55,9 @@ func (b *belt) close() {
 		if b.pins[i] != nil {
 			b.pins[i].Release()
 		}
+	}
+	if b.args != nil {
+		b.args.Close()
 	}
 	_ = b.stream.Close()
 	*b = belt{}

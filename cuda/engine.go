@@ -39,6 +39,8 @@ type Engine struct {
 	o    options
 	set  *kernels.Set
 
+	packer *kernels.Packer
+
 	workers *gpu.Workers
 	lanes   []*lane
 	up      *uploader
@@ -98,7 +100,7 @@ func (e *Engine) start() (err error) {
 	if err := e.card.plan(); err != nil {
 		return err
 	}
-	e.set = kernels.NewSet(e.card, e.id)
+	e.set, e.packer = kernels.NewSet(e.card, e.id), kernels.NewPacker(e.id)
 	e.tables.e, e.keys.e, e.wits.e = e, e, e
 	if e.workers, err = e.card.Workers(e.o.streams, false); err != nil {
 		return err

@@ -25,8 +25,9 @@ var long = flag.Bool("long", os.Getenv("SNARKLINE_LONG_TESTS") == "1", "run the 
 // An Engine is what the stages call.
 var _ groth16.Staging = (*Engine)(nil)
 
-// small is a card whose figures are those of tests: no margin, small pieces.
-var small = []Option{Margin(0), Chunk(64 << 10)}
+// small is a card whose figures are those of tests: no margin, small pieces, and
+// vectors of few scalars are packed too.
+var small = []Option{Margin(0), Chunk(64 << 10), func(o *options) { o.packFrom = 8 }}
 
 // newEngine makes an engine on a card of its own, which is closed at the end of
 // the test. Then nothing may be left, of memory, of goroutines or on the card.

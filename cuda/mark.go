@@ -44,9 +44,8 @@ func (m *mark) record(dev gpu.Device, st gpu.Stream, err error) error {
 	return m.err
 }
 
-// before makes the work that st gets from now on wait for the mark. The host
-// waits only until the mark is recorded.
-func (m *mark) before(ctx context.Context, st gpu.Stream) error {
+// wait waits on the host until the mark is recorded.
+func (m *mark) wait(ctx context.Context) error {
 	if m == nil {
 		return nil
 	}
@@ -60,6 +59,20 @@ func (m *mark) before(ctx context.Context, st gpu.Stream) error {
 	if m.err != nil {
 		return lostError{fmt.Errorf("the copy of a vector failed: %w", m.err)}
 	}
+	return nil
+}
+
+// before makes the work that st gets from now on wait for the mark. The host
+// waits only until the mark is recorded.
+func (m *mark) before(ctx context.Context, st gpu.Stream) error {
+	if m == nil {
+		return nil
+	}
+	if err := m.wait(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.closed || m.event == nil {
 		return errReset
 	}

@@ -35,6 +35,7 @@ type options struct {
 	keys     int64 // most bytes of keys on the card; below 0: what fits
 	chunk    int64
 	transfer Transfer
+	packFrom int // fewest scalars that are worth packing; 0: none
 
 	unguarded unguarded
 }
@@ -52,7 +53,7 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 2, margin: -1, keys: -1, chunk: 32 * alloc.MiB, transfer: Bounced}
+	return options{streams: 2, margin: -1, keys: -1, chunk: 32 * alloc.MiB, transfer: Bounced, packFrom: 1 << 14}
 }
 
 func (o *options) check() error {
@@ -86,6 +87,18 @@ func Chunk(bytes int64) Option { return func(o *options) { o.chunk = bytes } }
 
 // Transfers sets how vectors get to the card; Bounced by default.
 func Transfers(t Transfer) Option { return func(o *options) { o.transfer = t } }
+
+// Packing sets whether vectors that go through page-locked buffers are packed on
+// the way, where they are mostly 0, 1 and 2 or −1. They are, unless it is switched
+// off.
+func Packing(on bool) Option {
+	return func(o *options) {
+		o.packFrom = 0
+		if on {
+			o.packFrom = defaults().packFrom
+		}
+	}
+}
 
 func montgomeryOne(id curve.ID) *big.Int {
 	one := new(big.Int).Lsh(big.NewInt(1), 256)

@@ -41,6 +41,11 @@ func (e *Engine) QuotientOf(ctx context.Context, sc *alloc.Scope, v held) (held,
 }
 
 func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations) error {
+	for _, y := range x.vectors() {
+		if y.arrived(ctx) != nil {
+			break // the operation finds the same
+		}
+	}
 	ntt, err := e.loadNTT()
 	if err != nil {
 		return err
@@ -72,19 +77,19 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 		if err != nil {
 			return err
 		}
+		whole := t.room >= o.most && !(e.o.unguarded.parts && o.least < o.most)
 		tab, err := e.tables.use(t, ntt, key, held)
 		if err != nil {
 			return err
 		}
+		if !whole {
+			return t.quotientInParts(ntt, tab, x, parts)
+		}
 		mem, err := t.take(scratch, alloc.Scratch)
-		whole := t.room >= o.most && !(e.o.unguarded.parts && o.least < o.most)
 		if err != nil {
 			return err
 		}
 		for _, y := range x.vectors() {
-		if !whole {
-			return t.quotientInParts(ntt, tab, x, parts)
-		}
 			if err := t.fetch(y); err != nil {
 				return err
 			}
@@ -133,7 +138,7 @@ func (t *task) fetch(v *vector) error {
 		return err
 	}
 	v.place(b)
-	return t.bounceIn(b.ptr(), curve.Bytes(host.Slice()), host.Space() == alloc.Pinned)
+	return t.bounceScalars(b.ptr(), host)
 }
 
 // stand is a block of what the task was granted that its job keeps.
@@ -196,7 +201,7 @@ func (e *Engine) Quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		var at [3]gpu.Ptr
 		for i, v := range vectors {
 			at[i] = cut.carve(size)
-			if err := t.l.belt.carry(t.ctx, at[i], curve.Bytes(v)); err != nil {
+			if err := t.l.belt.scalars(t.check, at[i], v); err != nil {
 				return err
 			}
 		}

@@ -28,6 +28,8 @@ var methodNames = [nbMethods]string{"quotient", "sum of h", "split", "sums of on
 
 type stats struct {
 	up, down atomic.Int64
+	unpacked atomic.Int64 // bytes of what went up packed, before
+	packed   atomic.Int64 // and after; up has these
 	refused  atomic.Int64 // registrations
 	again    atomic.Int64 // attempts
 
@@ -50,6 +52,8 @@ type Stats struct {
 	Device   string        `json:"device"`
 	Up       int64         `json:"up"`       // bytes from the host to the card
 	Down     int64         `json:"down"`     // bytes back
+	Unpacked int64         `json:"unpacked"` // bytes of scalars that went to the card packed, before they were
+	Packed   int64         `json:"packed"`   // and after; of Up
 	Resident int64         `json:"resident"` // bytes of keys on the card now
 	Tables   int64         `json:"tables"`   // bytes of the transforms' tables on the card now
 	Refused  int64         `json:"refused"`  // registrations of host memory that were refused
@@ -73,7 +77,8 @@ type MethodStats struct {
 // Stats is the state now.
 func (e *Engine) Stats() Stats {
 	out := Stats{
-		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
+		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(),
+		Unpacked: e.stats.unpacked.Load(), Packed: e.stats.packed.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
 		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
 	}
 	if err := e.Lost(); err != nil {
@@ -94,6 +99,9 @@ func (s Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s to the card, %s back, %s of keys and %s of tables on it", s.Device,
 		humanize.IBytes(uint64(s.Up)), humanize.IBytes(uint64(s.Down)), humanize.IBytes(uint64(s.Resident)), humanize.IBytes(uint64(s.Tables)))
+	if s.Unpacked > 0 {
+		fmt.Fprintf(&b, "; %s of scalars packed to %s", humanize.IBytes(uint64(s.Unpacked)), humanize.IBytes(uint64(s.Packed)))
+	}
 	if s.Again > 0 {
 		fmt.Fprintf(&b, ", %d operations tried again", s.Again)
 	}

@@ -103,6 +103,25 @@ func (u *uploader) bring(v *vector) {
 	u.nudge()
 }
 
+// end gives up on v, which the caller has let go of, unless somebody else needs
+// it: then it waits until the card does not touch it any more.
+func (u *uploader) end(v *vector) {
+	if !v.abandoned() {
+		return
+	}
+	u.mu.Lock()
+	for i, j := range u.queue {
+		if j.v == v {
+			u.queue = append(u.queue[:i], u.queue[i+1:]...)
+			u.mu.Unlock()
+			u.drop(j, context.Canceled)
+			return
+		}
+	}
+	u.mu.Unlock()
+	<-v.over
+}
+
 // drop gives up on a vector that was not begun.
 func (u *uploader) drop(j upload, err error) {
 	_ = j.m.record(u.e.card, nil, err) // err, which those who need the vector get
@@ -208,7 +227,12 @@ func (u *uploader) queueCopy(v *vector, dev *block) (held bool, err error) {
 		}
 		u.e.stats.refused.Add(1)
 	}
-	return false, u.belt.carry(u.ctx, dst, src)
+	return false, u.belt.scalars(func() error {
+		if v.abandoned() {
+			return context.Canceled
+		}
+		return context.Cause(u.ctx)
+	}, dst, host.Slice())
 }
 
 // bounceIn copies src to the device on a task's belt and makes the task's work
@@ -223,6 +247,17 @@ func (t *task) bounceIn(dst gpu.Ptr, src []byte, pinned bool) error {
 		err = b.carry(t.ctx, dst, src)
 	}
 	if err != nil {
+		return err
+	}
+	return t.afterBelt()
+}
+
+// bounceScalars is bounceIn of a host buffer of scalars.
+func (t *task) bounceScalars(dst gpu.Ptr, host *alloc.Buffer[curve.Scalar]) error {
+	if host.Space() == alloc.Pinned {
+		return t.bounceIn(dst, curve.Bytes(host.Slice()), true)
+	}
+	if err := t.l.belt.scalars(t.check, dst, host.Slice()); err != nil {
 		return err
 	}
 	return t.afterBelt()

@@ -23,10 +23,13 @@ type vector struct {
 	mu     sync.Mutex
 	dev    *block
 	host   *alloc.Buffer[curve.Scalar]
-	copied *mark  // of the copy to dev
-	coming bool   // the copy to dev may be under way
-	unkept bool   // dev is to go when that is over
-	left   func() // called when host has been let go of
+	copied *mark         // of the copy to dev
+	coming bool          // the copy to dev may be under way
+	unkept bool          // dev is to go when that is over
+	over   chan struct{} // closed when it is, if there was one
+	left   func()        // called when host has been let go of
+
+	shared *witnessCache // where others may find it; nil: nowhere
 }
 
 // newVector holds a reference on host.
@@ -42,9 +45,25 @@ func (v *vector) bytes() int64 { return int64(v.n) * curve.ScalarBytes }
 // Retain takes another reference.
 func (v *vector) Retain() { v.refs.Add(1) }
 
+// tryRetain takes another reference, unless the last one is gone.
+func (v *vector) tryRetain() bool {
+	for {
+		n := v.refs.Load()
+		if n <= 0 {
+			return false
+		}
+		if v.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
 // Release ends one. The last one lets go of both places.
 func (v *vector) Release() {
 	if v.refs.Add(-1) == 0 {
+		if v.shared != nil {
+			v.shared.forget(v)
+		}
 		v.letHostGo()
 		v.dropDevice(true)
 	}
@@ -57,8 +76,13 @@ func (v *vector) Bytes() int64 { return v.bytes() }
 // Space is where it was first put; that does not change either.
 func (v *vector) Space() alloc.Space { return v.first }
 
-// abandoned reports whether only the caller has a reference.
-func (v *vector) abandoned() bool { return v.refs.Load() == 1 }
+// abandoned reports whether only the caller has a reference, and nobody will.
+func (v *vector) abandoned() bool {
+	if v.shared != nil {
+		return v.shared.abandon(v)
+	}
+	return v.refs.Load() == 1
+}
 
 // onDevice is the device memory, or nil.
 func (v *vector) onDevice() *block {
@@ -122,7 +146,7 @@ func (v *vector) dropDevice(come bool) {
 // expectCopy says that m will mark the end of a copy to the device memory.
 func (v *vector) expectCopy(m *mark) {
 	v.mu.Lock()
-	v.copied, v.coming = m, true
+	v.copied, v.coming, v.over = m, true, make(chan struct{})
 	v.mu.Unlock()
 }
 
@@ -130,13 +154,23 @@ func (v *vector) expectCopy(m *mark) {
 func (v *vector) came() {
 	v.mu.Lock()
 	v.coming = false
-	drop := v.unkept
+	drop, over := v.unkept, v.over
 	v.mu.Unlock()
 	v.letHostGo()
 	if drop {
 		v.dropDevice(true)
 	}
 	v.Release()
+	close(over)
+}
+
+// arrived waits until all of the copy to the device is queued, if there is one:
+// so that no worker has to wait for that. The error is the copy's, or ctx's.
+func (v *vector) arrived(ctx context.Context) error {
+	v.mu.Lock()
+	copied := v.copied
+	v.mu.Unlock()
+	return copied.wait(ctx)
 }
 
 // ready makes the work of st from now on wait until the vector is on the device,

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,6 @@ func (x *witness) Retain() { x.refs.Add(1) }
 // Release ends one.
 func (x *witness) Release() {
 	if x.refs.Add(-1) == 0 {
-		x.e.wits.remove(x)
 		x.w.Release()
 		x.classes.free()
 	}
@@ -37,10 +37,11 @@ func (x *witness) Release() {
 
 // Bytes is what it takes.
 func (x *witness) Bytes() int64 {
-	if x.classes == nil {
-		return x.w.Bytes()
+	n := x.w.Bytes()
+	if x.classes != nil {
+		n += x.classes.bytes
 	}
-	return x.w.Bytes() + x.classes.bytes
+	return n
 }
 
 // Space is where it is.
@@ -70,87 +71,181 @@ type rest struct {
 func (s *rest) Buffers() []alloc.Ref { return []alloc.Ref{s.x} }
 func (s *rest) String() string       { return s.x.e.card.name + ": " + s.x.where() }
 
-// witnessCache knows which host buffers have a copy on the card, so that sums
-// over the same witness need not bring it again. It holds no reference.
+// witnessCache knows which host buffers have a copy on the card or on its way
+// there, so that a job brings its witness once, whoever asks for it first. It
+// holds no reference: a copy goes with its last user. A buffer is told by its
+// object and not by its address: the object is here as long as the copy, so no
+// other comes to be in its place, and whoever asks for it holds it.
 type witnessCache struct {
 	e  *Engine
 	mu sync.Mutex
-	m  map[*alloc.Buffer[curve.Scalar]]*witness
-	of map[*witness]*alloc.Buffer[curve.Scalar]
+	m  map[*alloc.Buffer[curve.Scalar]]*vector
+	of map[*vector]*alloc.Buffer[curve.Scalar]
 }
 
-// add makes x known as the copy of w.
-func (c *witnessCache) add(w *alloc.Buffer[curve.Scalar], x *witness) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.m == nil {
-		c.m, c.of = map[*alloc.Buffer[curve.Scalar]]*witness{}, map[*witness]*alloc.Buffer[curve.Scalar]{}
-	}
-	if c.m[w] == nil {
-		// The map keeps the Buffer, so no other can come to be at its address.
-		c.m[w], c.of[x] = x, w
-	}
-}
-
-// find is the copy of w on the card, with a reference for the caller; nil if
-// there is none.
-func (c *witnessCache) find(w *alloc.Buffer[curve.Scalar]) *witness {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x := c.m[w]
-	if x == nil {
+// find is the copy of w with a reference for the caller; nil if there is none
+// that is good. Callers hold the lock.
+func (c *witnessCache) find(w *alloc.Buffer[curve.Scalar]) *vector {
+	v := c.m[w]
+	if v == nil {
 		return nil
 	}
-	for {
-		n := x.refs.Load()
-		if n <= 0 {
-			return nil // about to go
-		}
-		if x.refs.CompareAndSwap(n, n+1) {
-			return x
-		}
+	if dev := v.onDevice(); dev == nil || dev.live() != nil || !v.tryRetain() {
+		c.remove(v) // gone with a reset, or about to go
+		return nil
+	}
+	return v
+}
+
+func (c *witnessCache) remove(v *vector) {
+	if w := c.of[v]; w != nil {
+		delete(c.of, v)
+		delete(c.m, w)
 	}
 }
 
-func (c *witnessCache) remove(x *witness) {
+// forget makes v known no longer.
+func (c *witnessCache) forget(v *vector) {
+	c.mu.Lock()
+	c.remove(v)
+	c.mu.Unlock()
+}
+
+// abandon makes v known no longer if only the caller has a reference.
+func (c *witnessCache) abandon(v *vector) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.of[x]; w != nil {
-		delete(c.of, x)
-		delete(c.m, w)
+	if v.refs.Load() != 1 {
+		return false
+	}
+	c.remove(v)
+	return true
+}
+
+// share is the copy of w on the card with a reference for the caller: the one
+// that there is, or one that is brought now, in memory of sc. It is nil where
+// there is no room for one.
+func (c *witnessCache) share(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar]) (*vector, error) {
+	c.mu.Lock()
+	v := c.find(w)
+	c.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	n := max(int64(w.Len())*curve.ScalarBytes, 1)
+	b, err := c.e.tryBlock(sc, standing, n, alloc.Witness, alloc.Secret|alloc.Dirty)
+	if isNoMemory(err) {
+		return nil, nil // somebody else was quicker
+	}
+	if b == nil || err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if v = c.find(w); v != nil { // brought by somebody else meanwhile
+		c.mu.Unlock()
+		b.free()
+		return v, nil
+	}
+	defer c.mu.Unlock()
+	v = newVector(c.e, w.Len(), w, nil)
+	v.shared = c
+	v.place(b)
+	if c.m == nil {
+		c.m, c.of = map[*alloc.Buffer[curve.Scalar]]*vector{}, map[*vector]*alloc.Buffer[curve.Scalar]{}
+	}
+	c.m[w], c.of[v] = v, w
+	c.e.up.bring(v)
+	return v, nil
+}
+
+// letGo ends the caller's reference on v after an error: a copy that nobody
+// else needs ends, and its memory is free, when it returns.
+func (c *witnessCache) letGo(v *vector) {
+	v.Release()
+	c.e.up.end(v)
+}
+
+// witnessOf is share that waits until the copy is queued, and tries again once
+// where it failed. No worker waits meanwhile, and no memory of an operation.
+func (e *Engine) witnessOf(ctx context.Context, sc *alloc.Scope, name string, w *alloc.Buffer[curve.Scalar]) (*vector, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	for again := true; ; again = false {
+		v, err := e.wits.share(sc, w)
+		if v == nil || err != nil {
+			if err != nil {
+				err = e.failed(name, err)
+			}
+			return nil, err
+		}
+		if err = v.arrived(ctx); err == nil {
+			return v, nil
+		}
+		e.wits.forget(v)
+		e.wits.letGo(v)
+		var known *Error
+		switch {
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%s: %s: %w", e.card.name, name, context.Cause(ctx))
+		case errors.As(err, &known):
+			return nil, err
+		case isGone(err):
+			return nil, e.fail(&op{name: name}, e.ended(err), false)
+		case !again:
+			return nil, e.fail(&op{name: name}, err, false)
+		}
+		e.stats.again.Add(1)
+		if isNoMemory(err) {
+			if err := e.card.trim(); err != nil {
+				return nil, e.failed(name, err)
+			}
+		}
 	}
 }
 
 // Split brings w to the card and classifies it there. Where there is no room w
 // stays where it is, and comes in pieces for each sum.
 func (e *Engine) Split(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[curve.Scalar]) (held, curve.Counts, error) {
-	x := &witness{e: e, w: newVector(e, w.Len(), w, nil)}
+	v, err := e.witnessOf(ctx, sc, methodNames[mSplit], w)
+	if err != nil {
+		return nil, curve.Counts{}, err
+	}
+	x := &witness{e: e, w: v}
 	x.refs.Store(1)
-	if err := e.classify(ctx, sc, w, x); err != nil {
+	if v != nil {
+		x.classes, err = e.tryBlock(sc, standing, int64(max(w.Len(), 1)), alloc.Scratch, alloc.Secret|alloc.Dirty)
+		if isNoMemory(err) {
+			x.classes, err = nil, nil
+		}
+	}
+	switch {
+	case err != nil:
+		err = e.failed(methodNames[mSplit], err)
+	case x.classes == nil:
+		if v != nil {
+			e.wits.letGo(v)
+		}
+		x.w = newVector(e, w.Len(), w, nil)
+		x.counts, err = e.countClasses(ctx, w.Slice())
+	default:
+		err = e.classify(ctx, sc, x)
+	}
+	if err != nil {
 		x.Release()
+		if x.w == v {
+			e.up.end(v)
+		}
 		return nil, curve.Counts{}, err
 	}
 	if x.classes != nil {
-		x.w.letHostGo()
-		e.wits.add(w, x)
+		v.letHostGo() // it was copied
 	}
 	return &split{x}, x.counts, nil
 }
 
-// classify fills x in.
-func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[curve.Scalar], x *witness) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	ok, err := e.standingWitness(sc, w, x)
-	if err != nil {
-		return e.failed(methodNames[mSplit], err)
-	}
-	if !ok {
-		x.counts, err = e.countClasses(ctx, w.Slice())
-		return err
-	}
-	n := w.Len()
+// classify fills in the classes and counts of x.
+func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, x *witness) error {
 	const counts = 12
 	o := &op{name: methodNames[mSplit], stat: mSplit, least: counts, most: counts}
 	o.body = func(t *task) error {
@@ -170,10 +265,7 @@ func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[
 		if err != nil {
 			return err
 		}
-		if err := t.bounceIn(at, curve.Bytes(w.Slice()), w.Space() == alloc.Pinned); err != nil {
-			return err
-		}
-		if err := k.Classify(t.st, t.args, at, n, x.classes.ptr(), mem); err != nil {
+		if err := k.Classify(t.st, t.args, at, x.w.n, x.classes.ptr(), mem); err != nil {
 			return err
 		}
 		if err := t.bringBack(res, mem); err != nil {
@@ -185,38 +277,14 @@ func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[
 				x.counts[c] = int(*(*uint32)(unsafe.Pointer(&b[4*c])))
 				sum += x.counts[c]
 			}
-			if sum != n {
-				return fmt.Errorf("%d of %d scalars were classified", sum, n)
+			if sum != x.w.n {
+				return fmt.Errorf("%d of %d scalars were classified", sum, x.w.n)
 			}
 			return nil
 		})
 		return nil
 	}
 	return e.run(ctx, sc, o)
-}
-
-// standingWitness takes device memory for x, if there is room.
-func (e *Engine) standingWitness(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar], x *witness) (bool, error) {
-	n := max(x.w.bytes(), 1)
-	classes := int64(max(x.w.n, 1))
-	ok, err := e.card.mem.try(standing, n+classes)
-	if err != nil || !ok {
-		return false, err
-	}
-	b, err := e.newBlock(sc, standing, n, alloc.Witness, alloc.Secret|alloc.Dirty)
-	if err != nil {
-		e.card.mem.give(standing, classes)
-	} else {
-		x.w.begin(b)
-		if x.classes, err = e.newBlock(sc, standing, classes, alloc.Scratch, alloc.Secret|alloc.Dirty); err != nil {
-			x.w.dropDevice(true)
-			x.w.first = w.Space()
-		}
-	}
-	if isNoMemory(err) {
-		return false, nil // somebody else was quicker
-	}
-	return err == nil, err
 }
 
 // terms are the scalars of x with the points of q.
@@ -279,21 +347,38 @@ func (e *Engine) SumOthers(ctx context.Context, sc *alloc.Scope, q curve.Query, 
 	return p.g1, err
 }
 
-// SumB2 is the sum over all points of q in G2. A copy of w that Split has made
-// is read, if there is one.
+// SumB2 is the sum over all points of q in G2. The copy of w on the card is
+// Split's too, whoever comes first.
 func (e *Engine) SumB2(ctx context.Context, sc *alloc.Scope, q curve.Query, w *alloc.Buffer[curve.Scalar]) (curve.G2, error) {
-	x := e.wits.find(w)
-	if x == nil {
+	if q.Len() == 0 {
 		return e.MSMG2(ctx, sc, q, w.Slice(), nil)
 	}
-	defer x.Release()
-	t, err := x.terms(ctx, curve.InG2, q)
+	v, err := e.witnessOf(ctx, sc, methodNames[mMSM2], w)
 	if err != nil {
-		return curve.G2{}, fmt.Errorf("sum of B2: %w", err)
+		return curve.G2{}, err
+	}
+	if v == nil {
+		return e.MSMG2(ctx, sc, q, w.Slice(), nil)
+	}
+	p, err := e.sumB2(ctx, sc, q, v)
+	if err != nil {
+		e.wits.letGo(v)
+	} else {
+		v.Release()
+	}
+	return p.g2, err
+}
+
+func (e *Engine) sumB2(ctx context.Context, sc *alloc.Scope, q curve.Query, v *vector) (p point, err error) {
+	t := &terms{q: q, dev: v}
+	if t.kept, err = e.keys.hold(ctx, q.Points); err != nil {
+		return p, err
 	}
 	defer e.keys.letGo(t.kept)
-	p, err := e.msm(ctx, sc, methodNames[mMSM2], mMSM2, curve.InG2, t, false)
-	return p.g2, err
+	if err := t.check(&e.keys, curve.InG2, v.n); err != nil {
+		return p, fmt.Errorf("sum of B2: %w", err)
+	}
+	return e.msm(ctx, sc, methodNames[mMSM2], mMSM2, curve.InG2, t, false)
 }
 
 // SumH is Σ h[j]·points[j].
