@@ -137,6 +137,11 @@ func (e *Engine) Close() error {
 	}
 	e.forget()
 	e.card.leave(e)
+	if isSticky(e.card.Sticky()) {
+		// Nobody has met the error yet. What it holds goes with the context, and
+		// a card that is lost by it is no matter of who wants no more of it.
+		_ = e.card.revive()
+	}
 	if e.set != nil {
 		all = append(all, e.set.Close())
 	}

@@ -250,3 +250,42 @@ func TestLostCardOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryCallLoses: whichever call ends the context for good, the proof is
+// right, made elsewhere, and nothing stays behind, on the card or of it.
+func TestEveryCallLoses(t *testing.T) {
+	onlyEmulated(t)
+	id := curve.BN254
+	k := key(t, id, 8, 4, keyKinds["coset folded"])
+	calls := 0
+	try := func(n int) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			e := newEngine(t, id, emulator.Config{NoRevival: true}, Streams(1))
+			defer keep(t, e, k)()
+			p := prover(k, e)
+			p.Again, p.Elsewhere = 0, []groth16.Arithmetic{host(t, id)}
+			before := emulator.Calls()
+			if n > 0 {
+				emulator.Fault("", n, 719, true)
+			}
+			r := proveOne(t, p, k, n)
+			settle(e)
+			calls = max(calls, emulator.Calls()-before)
+			emulator.Clear()
+			if now := left(t, e); now != (remains{}) {
+				t.Errorf("left: %+v", now)
+			}
+			if e.Lost() != nil && r.Attempts > 2 {
+				t.Errorf("%d attempts: %v", r.Attempts, r.Again)
+			}
+		})
+	}
+	try(0)
+	step := 1
+	if !*long {
+		step = max(calls/12, 1)
+	}
+	for n := 1; n <= calls; n += step {
+		try(n)
+	}
+}
