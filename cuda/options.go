@@ -53,7 +53,7 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 2, margin: -1, keys: -1, chunk: 32 * alloc.MiB, transfer: Bounced, packFrom: 1 << 14}
+	return options{streams: 5, margin: -1, keys: -1, chunk: 32 * alloc.MiB, transfer: Bounced, packFrom: 1 << 14}
 }
 
 func (o *options) check() error {
@@ -69,7 +69,9 @@ func (o *options) check() error {
 // Option sets how an Engine works.
 type Option func(*options)
 
-// Streams sets how many operations run side by side; 2 by default.
+// Streams sets how many operations run side by side; 5 by default, one for each
+// stage of a proof that computes on the card: none waits for another's to end.
+// They share the card's memory in any case.
 func Streams(n int) Option { return func(o *options) { o.streams = n } }
 
 // Margin sets the device memory that is kept back for the driver and for

@@ -200,6 +200,12 @@ func (d *device) retain(probe bool) (err error) {
 	if st := invoke(a.poolSet, p.pool, poolThreshold, uintptr(unsafe.Pointer(&keep))); st != 0 {
 		return d.brokenBy(a.failure(st, a.poolSet, "release threshold of the pool of "+d.String()))
 	}
+	// By default work that takes memory may be made to wait for other streams'
+	// work which gives some back, while there is enough that nobody has.
+	var no int32
+	if st := invoke(a.poolSet, p.pool, poolWaits, uintptr(unsafe.Pointer(&no))); st != 0 {
+		return d.brokenBy(a.failure(st, a.poolSet, "dependencies by the pool of "+d.String()))
+	}
 	d.now.Store(p)
 	return nil
 }

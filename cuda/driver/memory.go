@@ -14,6 +14,7 @@ import (
 
 // Attributes of a pool.
 const (
+	poolWaits     = 3 // an int: whether memory is reused by making streams wait
 	poolThreshold = 4
 	poolReserved  = 5
 	poolUsed      = 7

@@ -159,7 +159,7 @@ R cuMemFreeAsync(H p, H s) { ENTER(2); if (!give(p)) LEAVE(1); memory--; LEAVE(0
 R cuDeviceGetDefaultMemPool(H *p, int d) { ENTER(0); *p = 0x2000; LEAVE(0); }
 R cuMemPoolTrimTo(H p, size_t n) { ENTER(2); LEAVE(0); }
 R cuMemPoolGetAttribute(H p, int a, uint64_t *v) { ENTER(2); *v = a == 5 ? 2 * SLOT : a == 7 ? SLOT : 0; LEAVE(0); }
-R cuMemPoolSetAttribute(H p, int a, uint64_t *v) { ENTER(2); LEAVE(a == 4 && *v == ~0ull ? 0 : 1); }
+R cuMemPoolSetAttribute(H p, int a, uint64_t *v) { ENTER(2); LEAVE((a == 4 && *v == ~0ull) || (a == 3 && *(int *)v == 0) ? 0 : 1); }
 R cuMemHostRegister_v2(void *p, size_t n, unsigned f) {
   ENTER(2);
   for (int i = 0; i < 256; i++) if (reg[i] == (H)p) LEAVE(712);
