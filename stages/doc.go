@@ -36,4 +36,9 @@
 // that a device could not finish, or whose proof does not verify, is made again
 // from its input, on another processor where there is one (Prover.Elsewhere); it
 // is answered once, and the result and every error tell all attempts.
+//
+// A device that its driver does not revive after an error is lost to the process
+// (gpu.ErrLost). Its jobs are made again on the next processor, and later ones go
+// there at once; the report says so in its notes, and Lost at any time. Where
+// there is no other, jobs fail before anything is made of them.
 package stages

@@ -137,7 +137,8 @@ func (p *Prover) stands(ctx context.Context) error {
 func (p *Prover) verdict(err error) error {
 	var passing interface{ Temporary() bool }
 	var again interface{ FromStart() bool }
-	if !(errors.As(err, &passing) && passing.Temporary()) && !(errors.As(err, &again) && again.FromStart()) {
+	passes := errors.As(err, &passing) && passing.Temporary()
+	if !passes && (!errors.As(err, &again) || !again.FromStart()) {
 		return err
 	}
 	why := p.nowhere()
