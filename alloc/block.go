@@ -77,8 +77,12 @@ func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 
 // makeRoom trims the pool before n more bytes are there. The pool must not raise
 // the mark of memory that was really needed: what is live and what is pooled
-// stay within the peak of live.
+// stay within the peak of live. A device's pool may fill up to its limit: it is
+// no part of the program's size, and to free memory there waits for the device.
 func (p *pool) makeRoom(n int64) {
+	if p.total.space > Pinned {
+		return
+	}
 	pooled := p.total.pooled.Load()
 	if pooled == 0 {
 		return

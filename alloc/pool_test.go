@@ -157,6 +157,27 @@ func TestPoolDoesNotRaiseTheMark(t *testing.T) {
 	}
 }
 
+// The pool of a device keeps blocks of other sizes than the last: to free them
+// there takes long, and the engine gives them up when it needs the room.
+func TestPoolOfADeviceFills(t *testing.T) {
+	if Debug {
+		t.Skip("debug builds keep freed memory in quarantine first")
+	}
+	tr := newTracker()
+	dev := newTestProvider(1 << 20)
+	_, _ = tr.Register(Device(0), dev)
+	tr.SetPoolLimitOf(Device(0), 400<<10)
+	sc := scope(tr, "pool", Device(0), nil)
+	for range 3 {
+		for _, n := range []int{128 << 10, 64 << 10, 96 << 10} {
+			must[*Buffer[byte]](t)(Make[byte](sc, n, Scratch, Dirty)).Release()
+		}
+	}
+	if len(dev.freed) != 0 || tr.Pooled(Device(0)) != 288<<10 {
+		t.Errorf("%d blocks were freed, %d bytes are pooled", len(dev.freed), tr.Pooled(Device(0)))
+	}
+}
+
 func TestSmallBuffersShareSlabs(t *testing.T) {
 	tr := newTracker()
 	sc := scope(tr, "small", Host, nil)
