@@ -167,7 +167,7 @@ func (c *Card) leave(e *Engine) {
 // end is what follows the last engine.
 func (c *Card) end() error {
 	alloc.Default().SetPoolLimitOf(c.space, 0)
-	return c.Card.Close()
+	return c.Close()
 }
 
 // trim gives back what both pools of the card keep without a user.

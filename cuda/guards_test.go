@@ -260,6 +260,9 @@ func TestStatus(t *testing.T) {
 func TestWrongKernel(t *testing.T) {
 	onlyEmulated(t)
 	both(t, func(t *testing.T, id curve.ID) {
+		if id != curve.BN254 && !*long {
+			t.Skip("with -long")
+		}
 		k := key(t, id, 60, 40, keyKinds["coset folded"])
 		e := newEngine(t, id, emulator.Config{})
 		for _, kernel := range []string{"g1_accumulate", "ntt_small", "g2_accumulate", "g1_segments"} {

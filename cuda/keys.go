@@ -294,7 +294,7 @@ func (c *keyCache) clear() {
 // wires brings the list of wires of q to the card; 0 if it has none. For kept
 // points the list is kept as well, where there is room.
 func (t *task) wires(q curve.Query, k *keptPoints) (gpu.Ptr, error) {
-	if q.Wires == nil || len(q.Wires) == 0 {
+	if len(q.Wires) == 0 {
 		return 0, nil
 	}
 	list := curve.Bytes(q.Wires)

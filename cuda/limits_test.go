@@ -239,14 +239,14 @@ func TestSmallCard(t *testing.T) {
 	id := curve.BN254
 	k := key(t, id, 200, 150, keyKinds["coset folded"])
 	made := false
-	for total := 6 * alloc.MiB; ; total = total * 3 / 4 {
+	for total := 4 * alloc.MiB; ; total = total * 3 / 4 {
 		var err error
 		t.Run(fmt.Sprintf("%d KiB", total>>10), func(t *testing.T) {
 			e := newEngine(t, id, smallCard(total))
 			e.card.mem.patience = 100 * time.Millisecond
 			_, err = stages.ProveResult(ctx(), prover(k, e), k.toy.witness(1))
 			if err == nil {
-				err = tryBatch(prover(k, e), k, 3, stages.BatchOptions{})
+				err = tryBatch(prover(k, e), k, 2, stages.BatchOptions{})
 			}
 			e.Flush()
 			var known *Error
@@ -279,7 +279,7 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.card.Device.Register(first.Ptr(), first.Bytes()); err == nil || !strings.Contains(err.Error(), "712") {
+	if err := e.card.Register(first.Ptr(), first.Bytes()); err == nil || !strings.Contains(err.Error(), "712") {
 		t.Errorf("pages registered twice: %v, so this test shows nothing", err)
 	}
 	var jobs []held

@@ -77,7 +77,7 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 		if err != nil {
 			return err
 		}
-		whole := t.room >= o.most && !(e.o.unguarded.parts && o.least < o.most)
+		whole := t.room >= o.most && (!e.o.unguarded.parts || o.least == o.most)
 		tab, err := e.tables.use(t, ntt, key, held)
 		if err != nil {
 			return err
