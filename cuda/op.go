@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/gpu"
@@ -128,6 +129,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 	if level > 1 {
 		most = max(o.least, most>>(level-1))
 	}
+	since := time.Now()
 	room, err := e.card.mem.acquire(ctx, o.least, most, o.stays)
 	if err != nil {
 		return false, err
@@ -140,6 +142,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 		e.card.mem.give(working, room)
 	}()
 	err = e.workers.Do(ctx, func(w *gpu.Worker) error {
+		e.stats.waited(o.stat, time.Since(since))
 		l := e.lanes[w.Index()]
 		if err := l.ready(w.Generation()); err != nil {
 			return err

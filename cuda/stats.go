@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dustin/go-humanize"
 )
@@ -33,8 +34,14 @@ type stats struct {
 	refused  atomic.Int64 // registrations
 	again    atomic.Int64 // attempts
 
+	uploads  atomic.Int64 // vectors that the uploader brought
+	vectors  atomic.Int64 // their bytes, as they are
+	bringing atomic.Int64 // ns that it worked on them
+	awaited  atomic.Int64 // ns that jobs waited for them
+
 	mu    sync.Mutex
 	calls [nbMethods]int64
+	wait  [nbMethods]time.Duration
 	ms    [nbMethods]float64
 	most  [nbMethods]float64
 }
@@ -44,6 +51,13 @@ func (s *stats) add(m method, ms float64) {
 	s.calls[m]++
 	s.ms[m] += ms
 	s.most[m] = max(s.most[m], ms)
+	s.mu.Unlock()
+}
+
+// waited counts what an operation waited for memory and a worker.
+func (s *stats) waited(m method, d time.Duration) {
+	s.mu.Lock()
+	s.wait[m] += d
 	s.mu.Unlock()
 }
 
@@ -59,10 +73,19 @@ type Stats struct {
 	Refused  int64         `json:"refused"`  // registrations of host memory that were refused
 	Again    int64         `json:"again"`    // attempts at operations that failed and were made again
 	Resets   int           `json:"resets"`   // of the card
-	Methods  []MethodStats `json:"methods"`  // those that were called
+	Uploads  UploadStats   `json:"uploads"`
+	Methods  []MethodStats `json:"methods"` // those that were called
 
 	// Lost is why the card is lost to this process; empty while it is not.
 	Lost string `json:"lost,omitempty"`
+}
+
+// UploadStats are the vectors that were brought while operations ran.
+type UploadStats struct {
+	Vectors int64   `json:"vectors"`
+	Bytes   int64   `json:"bytes"`  // of them, before packing
+	BusyMS  float64 `json:"busyMS"` // that the host worked on them, one after another
+	WaitMS  float64 `json:"waitMS"` // that jobs waited for them
 }
 
 // MethodStats is the time that operations of a kind took on the card, from the
@@ -72,6 +95,7 @@ type MethodStats struct {
 	Calls   int64   `json:"calls"`
 	TotalMS float64 `json:"totalMS"`
 	MaxMS   float64 `json:"maxMS"`
+	WaitMS  float64 `json:"waitMS"` // that they waited for memory and a stream, in all
 }
 
 // Stats is the state now.
@@ -81,6 +105,11 @@ func (e *Engine) Stats() Stats {
 		Unpacked: e.stats.unpacked.Load(), Packed: e.stats.packed.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
 		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
 	}
+	ms := func(n int64) float64 { return float64(n) / float64(time.Millisecond) }
+	out.Uploads = UploadStats{
+		Vectors: e.stats.uploads.Load(), Bytes: e.stats.vectors.Load(),
+		BusyMS: ms(e.stats.bringing.Load()), WaitMS: ms(e.stats.awaited.Load()),
+	}
 	if err := e.Lost(); err != nil {
 		out.Lost = err.Error()
 	}
@@ -88,7 +117,7 @@ func (e *Engine) Stats() Stats {
 	defer e.stats.mu.Unlock()
 	for m := range nbMethods {
 		if e.stats.calls[m] > 0 {
-			out.Methods = append(out.Methods, MethodStats{Name: methodNames[m], Calls: e.stats.calls[m], TotalMS: e.stats.ms[m], MaxMS: e.stats.most[m]})
+			out.Methods = append(out.Methods, MethodStats{Name: methodNames[m], Calls: e.stats.calls[m], TotalMS: e.stats.ms[m], MaxMS: e.stats.most[m], WaitMS: ms(int64(e.stats.wait[m]))})
 		}
 	}
 	return out
@@ -111,8 +140,13 @@ func (s Stats) String() string {
 	if s.Lost != "" {
 		fmt.Fprintf(&b, "\n  %s", s.Lost)
 	}
+	if u := s.Uploads; u.Vectors > 0 {
+		n := float64(u.Vectors)
+		fmt.Fprintf(&b, "\n  %-15s %5d × %.3f ms, %.1f GB/s; jobs waited %.3f ms for each", "uploads", u.Vectors, u.BusyMS/n, float64(u.Bytes)/max(u.BusyMS, 1e-3)/1e6, u.WaitMS/n)
+	}
 	for _, m := range s.Methods {
-		fmt.Fprintf(&b, "\n  %-15s %5d × %.3f ms, at most %.3f", m.Name, m.Calls, m.TotalMS/float64(m.Calls), m.MaxMS)
+		n := float64(m.Calls)
+		fmt.Fprintf(&b, "\n  %-15s %5d × %.3f ms, at most %.3f; %.3f ms in the queue", m.Name, m.Calls, m.TotalMS/n, m.MaxMS, m.WaitMS/n)
 	}
 	return b.String()
 }

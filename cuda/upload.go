@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/snarkline/snarkline/alloc"
@@ -176,7 +177,11 @@ func (u *uploader) copy(w *gpu.Worker, j upload) {
 		u.drop(j, orReset(err))
 		return
 	}
+	since := time.Now()
 	held, err := u.queueCopy(j.v, dev)
+	u.e.stats.uploads.Add(1)
+	u.e.stats.vectors.Add(j.v.bytes())
+	u.e.stats.bringing.Add(int64(time.Since(since)))
 	if !held || u.e.o.unguarded.hold {
 		j.v.letHostGo()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
@@ -170,6 +171,11 @@ func (v *vector) arrived(ctx context.Context) error {
 	v.mu.Lock()
 	copied := v.copied
 	v.mu.Unlock()
+	if copied == nil {
+		return nil
+	}
+	since := time.Now()
+	defer func() { v.e.stats.awaited.Add(int64(time.Since(since))) }()
 	return copied.wait(ctx)
 }
 
