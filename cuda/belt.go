@@ -19,7 +19,11 @@ import (
 type belt struct {
 	e      *Engine
 	stream gpu.Stream
-	size   int64 // of a page-locked buffer
+	ahead  gpu.Stream // copies of what is packed, which do not wait for what is expanded before
+	gate   gpu.Event  // in stream, for ahead
+	packs  gpu.Ptr    // the end of what was packed last, on the device
+	fresh  bool       // nothing that stream waits for uses the memory it brings to
+	size   int64      // of a page-locked buffer
 	pins   [2]*alloc.Buffer[byte]
 	sent   [2]gpu.Event // the last copy out of pins[i]
 	busy   [2]bool
@@ -34,6 +38,13 @@ func newBelt(e *Engine) (*belt, error) {
 		return nil, err
 	}
 	b.args = gpu.NewArgs()
+	if b.ahead, err = e.card.NewStream(true); err == nil {
+		b.gate, err = e.card.NewEvent(false)
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
 	for i := range b.sent {
 		if b.sent[i], err = e.card.NewEvent(false); err != nil {
 			b.close()
@@ -59,6 +70,12 @@ func (b *belt) close() {
 	if b.args != nil {
 		b.args.Close()
 	}
+	if b.gate != nil {
+		_ = b.gate.Close()
+	}
+	if b.ahead != nil {
+		_ = b.ahead.Close()
+	}
 	_ = b.stream.Close()
 	*b = belt{}
 }
@@ -66,7 +83,19 @@ func (b *belt) close() {
 // drain waits until nothing is queued.
 func (b *belt) drain() error {
 	b.busy = [2]bool{}
-	return drain(b.stream)
+	err := drain(b.ahead)
+	if e := drain(b.stream); err == nil {
+		err = e
+	}
+	return err
+}
+
+// behind makes copies on ahead wait for all that stream has so far.
+func (b *belt) behind() error {
+	if err := b.stream.Record(b.gate); err != nil {
+		return err
+	}
+	return b.ahead.Wait(b.gate)
 }
 
 // pin gives the next page-locked buffer, once the copy out of it is done.

@@ -18,6 +18,10 @@ import (
 // part of the vector which is still to come: the pieces go from the beginning to
 // the end, each by way of the place behind it. The last ones get smaller and
 // smaller, and what is left then goes as it is.
+//
+// A card that is busy takes milliseconds to find room for a kernel, however
+// small. So the copies have a stream of their own, which runs ahead of the
+// expansions, and a page-locked buffer is free when it is copied.
 
 // The share of scalars to be written out above which packing a piece does not
 // pay, and the most that is taken of it: more would not fit behind the piece.
@@ -34,6 +38,12 @@ func packers() int { return max(2, min(8, runtime.GOMAXPROCS(0))) }
 // What arrives is the same, bit by bit. It has read all of src when it returns.
 // stop is asked between pieces.
 func (b *belt) scalars(stop func() error, dst gpu.Ptr, src []curve.Scalar) error {
+	b.packs = 0
+	if !b.fresh {
+		if err := b.behind(); err != nil {
+			return err
+		}
+	}
 	for len(src) > 0 {
 		if err := stop(); err != nil {
 			return err
@@ -79,6 +89,11 @@ func (b *belt) packed(dst gpu.Ptr, src []curve.Scalar) (int, error) {
 	}
 	behind := dst + gpu.Ptr(plain)
 	at := behind
+	if behind < b.packs { // where the piece before lies, which may not be expanded yet
+		if err := b.behind(); err != nil {
+			return 0, err
+		}
+	}
 	for j := -1; j < len(x.Others); j++ {
 		part := x.Header
 		if j >= 0 {
@@ -87,18 +102,22 @@ func (b *belt) packed(dst gpu.Ptr, src []curve.Scalar) (int, error) {
 		if len(part) == 0 {
 			continue
 		}
-		if err := b.stream.CopyIn(at, unsafe.Pointer(unsafe.SliceData(part)), int64(len(part))); err != nil {
+		if err := b.ahead.CopyIn(at, unsafe.Pointer(unsafe.SliceData(part)), int64(len(part))); err != nil {
 			return 0, err
 		}
 		at += gpu.Ptr(len(part))
 	}
-	if err := k.Expand(b.stream, b.args, behind, dst, n, third); err != nil {
-		return 0, err
-	}
-	if err := b.stream.Record(b.sent[i]); err != nil {
+	b.packs = at
+	if err := b.ahead.Record(b.sent[i]); err != nil {
 		return 0, err
 	}
 	b.busy[i] = true
+	if err := b.stream.Wait(b.sent[i]); err != nil {
+		return 0, err
+	}
+	if err := k.Expand(b.stream, b.args, behind, dst, n, third); err != nil {
+		return 0, err
+	}
 	b.e.stats.up.Add(x.Bytes)
 	b.e.stats.unpacked.Add(plain)
 	b.e.stats.packed.Add(x.Bytes)

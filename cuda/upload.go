@@ -187,7 +187,7 @@ func (u *uploader) copy(w *gpu.Worker, j upload) {
 	}
 	if j.m.record(u.e.card, st, err) != nil {
 		// Part of it may be under way, and no event will tell.
-		_ = drain(st)
+		_ = u.belt.drain()
 		j.v.came()
 		return
 	}
@@ -206,6 +206,7 @@ func (u *uploader) ready(w *gpu.Worker) (gpu.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.fresh = true // a vector's memory has no other user before it is there
 	u.belt, u.made, u.gen = b, true, w.Generation()
 	return b.stream, nil
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ type setting struct {
 	check   bool
 	keep    bool
 	pool    string
+	cores   int
 }
 
 func main() {
@@ -49,11 +51,13 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N, a list of them, or cpu")
 	flag.StringVar(&s.b2, "b2", "auto", "where b_g2_msm runs: auto, cpu or device")
-	set := flag.String("set", "synthesize.workers=4", "workers and capacities of the batch, by commas; several batches by semicolons")
+	set := flag.String("set", "synthesize.workers=1", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
 	flag.StringVar(&s.pool, "pool", "6GiB", "freed host memory that is kept for the next partition")
+	n := runtime.GOMAXPROCS(0)
+	flag.IntVar(&s.cores, "cores", n-n/4, "cores that synthesis, and sums on the host, share; the others bring vectors to the card")
 	flag.Parse()
 	s.workers = strings.Split(*set, ";")
 	logger.Disable()

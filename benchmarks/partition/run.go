@@ -113,7 +113,7 @@ func (b *bench) prepare(ctx context.Context) error {
 		b.witness = append(b.witness, synthetic.Copied(w))
 	}
 	made := time.Since(begun)
-	host, err := cpu.New(b.id)
+	host, err := cpu.New(b.id, cpu.Workers(b.cores))
 	if err != nil {
 		return err
 	}
