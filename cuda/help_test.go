@@ -27,7 +27,7 @@ var _ groth16.Staging = (*Engine)(nil)
 
 // small is a card whose figures are those of tests: no margin, small pieces, and
 // vectors of few scalars are packed too.
-var small = []Option{Margin(0), Chunk(64 << 10), func(o *options) { o.packFrom = 8 }}
+var small = []Option{Margin(0), Chunk(64 << 10), func(o *options) { o.packFrom, o.pieces = 8, 1 }}
 
 // newEngine makes an engine on a card of its own, which is closed at the end of
 // the test. Then nothing may be left, of memory, of goroutines or on the card.

@@ -246,9 +246,15 @@ func (c *keyCache) bring(ctx context.Context, k *keptPoints) (bool, error) {
 		return false, err
 	}
 	c.mu.Lock()
-	k.mem = mem
+	dropped := k.keeps == 0 // meanwhile
+	if !dropped {
+		k.mem = mem
+	}
 	c.mu.Unlock()
-	return true, nil
+	if dropped {
+		mem.free()
+	}
+	return !dropped, nil
 }
 
 // evict gives up points that nobody uses, those kept last first, until n bytes

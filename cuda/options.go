@@ -34,6 +34,7 @@ type options struct {
 	margin   int64 // below 0: as the card has it
 	keys     int64 // most bytes of keys on the card; below 0: what fits
 	chunk    int64
+	pieces   int64 // buffers that a piece of a streamed key may take
 	transfer Transfer
 	packFrom int // fewest scalars that are worth packing; 0: none
 
@@ -53,7 +54,7 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 5, margin: -1, keys: -1, chunk: 32 * alloc.MiB, transfer: Bounced, packFrom: 1 << 14}
+	return options{streams: 5, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14}
 }
 
 func (o *options) check() error {
@@ -83,8 +84,9 @@ func Margin(bytes int64) Option { return func(o *options) { o.margin = max(bytes
 func KeyMemory(bytes int64) Option { return func(o *options) { o.keys = max(bytes, 0) } }
 
 // Chunk sets the size of the page-locked buffers that host memory is copied
-// through (there are two for each stream and two for uploads), and of the
-// pieces in which points come that are not kept on the card; 32 MiB by default.
+// through (there are two for each stream and two for uploads); 32 MiB by default.
+// The pieces in which points come that are not kept on the card are up to eight
+// times as large, where the card is.
 func Chunk(bytes int64) Option { return func(o *options) { o.chunk = bytes } }
 
 // Transfers sets how vectors get to the card; Bounced by default.

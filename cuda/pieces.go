@@ -121,7 +121,7 @@ func (l layout) cut(e *Engine, g curve.Group, streamed bool, room int64) layout 
 			size = int64(e.id.PointBytes(g))
 		}
 		each := 2 * int64(e.id.PointBytes(g)+curve.ScalarBytes+4)
-		l.piece = max(min(l.piece, int(e.o.chunk/size)), 1)
+		l.piece = max(min(l.piece, int(e.pieceBytes()/size)), 1)
 		l.piece = min(l.piece, max(minPiece, int(room/4/each)))
 	}
 	n := int64(l.piece)
@@ -143,6 +143,12 @@ func (l layout) cut(e *Engine, g curve.Group, streamed bool, room int64) layout 
 		}
 	}
 	return l
+}
+
+// pieceBytes is the size of a piece: a large one has fewer passes over the
+// buckets, and a small card has other uses for the memory.
+func (e *Engine) pieceBytes() int64 {
+	return max(e.o.chunk, min(e.o.pieces*e.o.chunk, e.card.share/16))
 }
 
 // most is the most that any layout for n terms takes.
