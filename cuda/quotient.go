@@ -181,7 +181,11 @@ func (e *Engine) Quotient(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		vectors = append(vectors, c)
 	}
 	need := aligned(scratch) + int64(len(vectors))*aligned(size)
-	held, missing := e.tables.hold(key, aligned(ntt.TableBytes(d, basis)))
+	tables := ntt.TableBytes(d, basis)
+	if tables == 0 {
+		return fmt.Errorf("quotient on %s: the domain of 2^%d has no tables", e.card.name, d.Log)
+	}
+	held, missing := e.tables.hold(key, aligned(tables))
 	defer e.tables.letGo(key, held)
 	o := &op{name: methodNames[mQuotient], stat: mQuotient, least: need + missing, most: need + missing, stays: missing}
 	o.body = func(t *task) error {
