@@ -1,5 +1,7 @@
 package alloc
 
+import "sync"
+
 // block is a region on its way between provider, pool and buffer.
 type block struct {
 	Region
@@ -24,7 +26,26 @@ func (b *block) fill(n int64, v byte) error {
 	return nil
 }
 
+// wipeMin is the size from which it is worth several goroutines to clear memory,
+// and wipeOver how many.
+const (
+	wipeMin  = 32 << 20
+	wipeOver = 4
+)
+
 func fillBytes(p []byte, v byte) {
+	if v == 0 && len(p) >= wipeMin {
+		// One core is far from the memory's limit, and who frees a vector waits.
+		var wg sync.WaitGroup
+		step := (len(p)/wipeOver + 4095) &^ 4095
+		for ; len(p) > step; p = p[step:] {
+			part := p[:step]
+			wg.Go(func() { clear(part) })
+		}
+		clear(p)
+		wg.Wait()
+		return
+	}
 	if v == 0 || len(p) == 0 {
 		clear(p)
 		return

@@ -36,3 +36,20 @@ func TestRestGivesPagesBackAndKeepsTheFile(t *testing.T) {
 		t.Error("memory of others can be rested")
 	}
 }
+
+// TestFillOfLargeMemory: what several goroutines clear is cleared to the last
+// byte, and no further.
+func TestFillOfLargeMemory(t *testing.T) {
+	mem := make([]byte, wipeMin+5000)
+	for _, n := range []int{wipeMin - 1, wipeMin, wipeMin + 1, wipeMin + 4099} {
+		for i := range mem {
+			mem[i] = 0x77
+		}
+		fillBytes(mem[:n], 0)
+		for i, v := range mem {
+			if (v == 0) != (i < n) {
+				t.Fatalf("byte %d of %d is %#x", i, n, v)
+			}
+		}
+	}
+}

@@ -336,6 +336,42 @@ func TestWitnessNeeds(t *testing.T) {
 	}
 }
 
+// TestWipingDelaysNobody: host buffers are wiped when they are let go of, which
+// takes its time. Neither the vector's users nor the next vector wait for that.
+func TestWipingDelaysNobody(t *testing.T) {
+	id := curve.BN254
+	e := newEngine(t, id, emulator.Config{})
+	block := make(chan struct{})
+	var all []*vector
+	for i := range 2 {
+		w := buffer(t, scalars(id, 500, 3, 3, uint64(i)))
+		v := newVector(e, w.Len(), w, func() { <-block })
+		w.Release()
+		b, err := e.tryBlock(scope(), standing, v.bytes(), alloc.Evaluation, alloc.Secret|alloc.Dirty)
+		if err != nil || b == nil {
+			t.Fatal(b, err)
+		}
+		v.place(b)
+		e.up.bring(v)
+		all = append(all, v)
+	}
+	c, cancel := context.WithTimeout(ctx(), 20*time.Second)
+	defer cancel()
+	for _, v := range all {
+		if err := v.arrived(c); err != nil {
+			t.Error(err)
+		}
+	}
+	close(block)
+	e.Flush()
+	for _, v := range all {
+		if v.onHost() != nil {
+			t.Error("a host buffer is held after Flush")
+		}
+		v.Release()
+	}
+}
+
 // TestWaitingHoldsNoWorker: a quotient whose vectors are on their way keeps the
 // only stream from nobody.
 func TestWaitingHoldsNoWorker(t *testing.T) {

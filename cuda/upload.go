@@ -28,7 +28,8 @@ type uploader struct {
 	mu    sync.Mutex
 	queue []upload
 	busy  bool
-	idle  *sync.Cond // the queue is empty and nothing is at work
+	going int        // host buffers that are being let go of
+	idle  *sync.Cond // the queue is empty and nothing is at work or going
 	wake  chan struct{}
 	done  chan struct{}
 	stop  bool
@@ -61,6 +62,11 @@ func (u *uploader) close() error {
 	u.cancel()
 	u.nudge()
 	<-u.done
+	u.mu.Lock()
+	for u.going > 0 {
+		u.idle.Wait()
+	}
+	u.mu.Unlock()
 	err := u.workers.Close()
 	u.e.card.Reaper.Flush()
 	u.belt.close()
@@ -77,7 +83,7 @@ func (u *uploader) nudge() {
 // flush waits until all that was given to bring is over.
 func (u *uploader) flush() {
 	u.mu.Lock()
-	for len(u.queue) > 0 || u.busy {
+	for len(u.queue) > 0 || u.busy || u.going > 0 {
 		u.idle.Wait()
 	}
 	u.mu.Unlock()
@@ -182,8 +188,11 @@ func (u *uploader) copy(w *gpu.Worker, j upload) {
 	u.e.stats.uploads.Add(1)
 	u.e.stats.vectors.Add(j.v.bytes())
 	u.e.stats.bringing.Add(int64(time.Since(since)))
-	if !held || u.e.o.unguarded.hold {
+	switch {
+	case u.e.o.unguarded.hold, !held && j.v.shared != nil: // whoever shares it holds the buffer
 		j.v.letHostGo()
+	case !held:
+		u.letHostGo(j.v)
 	}
 	if j.m.record(u.e.card, st, err) != nil {
 		// Part of it may be under way, and no event will tell.
@@ -192,6 +201,21 @@ func (u *uploader) copy(w *gpu.Worker, j upload) {
 		return
 	}
 	u.e.card.Reaper.After(st, func(error) { j.v.came() })
+}
+
+// letHostGo lets go of v's host buffer. The last reference wipes it, which takes
+// as long as the copy did: the next vector is not to wait for that, nor this one.
+func (u *uploader) letHostGo(v *vector) {
+	u.mu.Lock()
+	u.going++
+	u.mu.Unlock()
+	go func() {
+		v.letHostGo()
+		u.mu.Lock()
+		u.going--
+		u.idle.Broadcast()
+		u.mu.Unlock()
+	}()
 }
 
 // ready makes what the worker's generation lacks.
