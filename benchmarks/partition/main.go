@@ -38,6 +38,7 @@ type setting struct {
 	streams int
 	check   bool
 	keep    bool
+	pack    bool
 	pool    string
 	cores   int
 }
@@ -55,6 +56,7 @@ func main() {
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
+	flag.BoolVar(&s.pack, "pack", true, "pack vectors on their way to the card; without, they are copied as they are")
 	flag.StringVar(&s.pool, "pool", "6GiB", "freed host memory that is kept for the next partition")
 	n := runtime.GOMAXPROCS(0)
 	flag.IntVar(&s.cores, "cores", n-n/4, "cores that synthesis, and sums on the host, share; the others bring vectors to the card")

@@ -161,7 +161,7 @@ func (b *bench) open(ctx context.Context, drv *cuda.Driver, nvml *driver.NVML, n
 			b.cards = append(b.cards, c)
 		}
 	}
-	opts := []cuda.Option{}
+	opts := []cuda.Option{cuda.Packing(b.pack)}
 	if b.streams > 0 {
 		opts = append(opts, cuda.Streams(b.streams))
 	}
