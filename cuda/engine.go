@@ -43,7 +43,8 @@ type Engine struct {
 
 	workers *gpu.Workers
 	lanes   []*lane
-	up      *uploader
+	up      *uploader // of evaluations, which jobs bring ahead of time
+	wup     *uploader // of witnesses, which are waited for and do not queue behind them
 
 	tables tableCache
 	keys   keyCache
@@ -108,7 +109,10 @@ func (e *Engine) start() (err error) {
 	for range e.o.streams {
 		e.lanes = append(e.lanes, &lane{e: e})
 	}
-	if e.up, err = newUploader(e); err != nil {
+	if e.up, err = newUploader(e); err == nil {
+		e.wup, err = newUploader(e)
+	}
+	if err != nil {
 		return err
 	}
 	e.card.join(e)
@@ -126,6 +130,9 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.mu.Unlock()
 	var all []error
+	if e.wup != nil {
+		all = append(all, e.wup.close())
+	}
 	if e.up != nil {
 		all = append(all, e.up.close())
 	}
@@ -154,7 +161,10 @@ func (e *Engine) Close() error {
 
 // Flush waits until nothing is under way that nobody waits for: copies of jobs
 // that have failed, say. What they held is free then.
-func (e *Engine) Flush() { e.up.flush() }
+func (e *Engine) Flush() {
+	e.up.flush()
+	e.wup.flush()
+}
 
 // forget gives up all tables and points on the card. They are made again when
 // they are next needed.

@@ -250,7 +250,7 @@ func TestWitnessOnce(t *testing.T) {
 			case "before":
 				// The copy is kept from ending until both ask for it.
 				wg.Go(func() {
-					_ = e.up.workers.Do(ctx(), func(*gpu.Worker) error { <-block; return nil })
+					_ = e.wup.workers.Do(ctx(), func(*gpu.Worker) error { <-block; return nil })
 				})
 				wg.Go(sum)
 				for known := 0; known == 0; time.Sleep(time.Millisecond) {

@@ -154,7 +154,7 @@ func (c *witnessCache) share(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar]) (*v
 		c.m, c.of = map[*alloc.Buffer[curve.Scalar]]*vector{}, map[*vector]*alloc.Buffer[curve.Scalar]{}
 	}
 	c.m[w], c.of[v] = v, w
-	c.e.up.bring(v)
+	c.e.wup.bring(v)
 	return v, nil
 }
 
@@ -162,7 +162,7 @@ func (c *witnessCache) share(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar]) (*v
 // else needs ends, and its memory is free, when it returns.
 func (c *witnessCache) letGo(v *vector) {
 	v.Release()
-	c.e.up.end(v)
+	c.e.wup.end(v)
 }
 
 // witnessOf is share that waits until the copy is queued, and tries again once
@@ -234,7 +234,7 @@ func (e *Engine) Split(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[cur
 	if err != nil {
 		x.Release()
 		if x.w == v {
-			e.up.end(v)
+			e.wup.end(v)
 		}
 		return nil, curve.Counts{}, err
 	}
