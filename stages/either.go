@@ -13,7 +13,7 @@ import (
 // on device, which is that of the other stages, or on host. It measures both
 // and takes the host when that keeps up with the device and nothing else wants
 // the host's cores, for then the device has the less to do; otherwise the
-// device. The result says which it was (Result.B2On).
+// device, which has the first sums. The result says which it was (Result.B2On).
 //
 // Elsewhere than in Prover.B2 it is host.
 func Either(device, host groth16.Arithmetic) groth16.Arithmetic {
@@ -35,9 +35,10 @@ type either struct {
 	from     time.Time // since when there are any
 	last     time.Time // the end of the job before
 	lastBusy time.Duration
-	synth    int // jobs in synthesize
-	waiting  int // jobs at batch-add or behind it whose sum has not begun
-	sums     int // for how many it was decided
+	synth    int  // jobs in synthesize
+	waiting  int  // jobs at batch-add or behind it whose sum has not begun
+	sums     int  // for how many it was decided
+	tried    bool // the host has had one
 }
 
 // waiter is a job that has come as far as batch-add, or whose sum has begun.
@@ -70,15 +71,17 @@ func (w *waiter) done() {
 	}
 }
 
-// mean is an average in which the last quarter counts as much as all before.
+// mean is an average in which the last quarter counts as much as all before. The
+// first value gives way to the second: it has in it what is made once, kernels
+// that are compiled and tables, which is seconds where a sum takes milliseconds.
 type mean struct {
-	d     time.Duration
-	known bool
+	d time.Duration
+	n int
 }
 
 func (m *mean) add(d time.Duration) {
-	if !m.known {
-		m.d, m.known = d, true
+	if m.n++; m.n <= 2 {
+		m.d = d
 		return
 	}
 	m.d += (d - m.d) / 4
@@ -156,6 +159,7 @@ func (e *either) pick(ctx context.Context) (ar groth16.Arithmetic, host bool) {
 		host = !host
 	}
 	if host {
+		e.tried = true
 		return e.host, true
 	}
 	return e.device, false
@@ -164,13 +168,13 @@ func (e *either) pick(ctx context.Context) (ar groth16.Arithmetic, host bool) {
 // better reports whether the host is the better place now. Callers hold mu.
 func (e *either) better() bool {
 	switch {
-	case !e.onHost.known:
-		return e.sums == 0 // the first job measures the host, the second the device
-	case !e.onDevice.known:
-		return false
+	case e.onDevice.n < 2:
+		return false // the first two sums measure the device
+	case e.onHost.n == 0:
+		return !e.tried // the next one the host
 	case e.waiting > eitherLag:
 		return false // the host does not keep up
-	case e.synth > 0 && e.period.known && float64(e.rest.d) < eitherBusy*float64(e.period.d):
+	case e.synth > 0 && e.period.n > 0 && float64(e.rest.d) < eitherBusy*float64(e.period.d):
 		return false // the host is the bottleneck
 	}
 	return e.onHost.d <= e.rest.d+e.onDevice.d

@@ -8,14 +8,15 @@ import (
 // TestEitherDecides: the rules by which the place of a sum is chosen, on given
 // measurements.
 func TestEitherDecides(t *testing.T) {
-	known := func(d time.Duration) mean { return mean{d, true} }
+	known := func(d time.Duration) mean { return mean{d, 2} }
 	for name, c := range map[string]struct {
 		e    *either
 		want bool
 	}{
-		"nothing is known":                     {&either{}, true},
-		"the first is still being made":        {&either{sums: 1}, false},
-		"the device is to be measured":         {&either{sums: 1, onHost: known(1)}, false},
+		"nothing is known":                     {&either{}, false},
+		"the first one had kernels compiled":   {&either{sums: 1, onDevice: mean{9, 1}}, false},
+		"the host is to be measured":           {&either{sums: 2, onDevice: known(2)}, true},
+		"it is being measured":                 {&either{sums: 3, onDevice: known(2), tried: true}, false},
 		"the host is faster than the rest":     {&either{onHost: known(5), onDevice: known(2), rest: known(4), period: known(4)}, true},
 		"the host is slower than all":          {&either{onHost: known(7), onDevice: known(2), rest: known(4), period: known(4)}, false},
 		"jobs wait for the host":               {&either{onHost: known(5), onDevice: known(2), rest: known(4), period: known(4), waiting: eitherLag + 1}, false},
@@ -26,6 +27,17 @@ func TestEitherDecides(t *testing.T) {
 		if got := c.e.better(); got != c.want {
 			t.Errorf("%s: on the host %v", name, got)
 		}
+	}
+}
+
+// TestMean: what is made once spoils no mean.
+func TestMean(t *testing.T) {
+	var m mean
+	for _, d := range []time.Duration{8000, 40, 80} {
+		m.add(d)
+	}
+	if m.d != 50 {
+		t.Errorf("the mean is %v", m.d)
 	}
 }
 
@@ -48,7 +60,7 @@ func TestEitherMeasures(t *testing.T) {
 		h()
 	}
 	one(0)
-	if e.rest.d != 6*time.Second || e.period.known {
+	if e.rest.d != 6*time.Second || e.period.n > 0 {
 		t.Errorf("one job takes %v", e.rest.d)
 	}
 	one(10)

@@ -274,8 +274,8 @@ func TestEither(t *testing.T) {
 					onHost++
 				}
 			}
-			if out[0].B2On != host.Name() {
-				t.Error("the first sum was not on the host")
+			if out[0].B2On != c.Name() {
+				t.Error("the first sum was not on the device")
 			}
 			t.Logf("%d of %d on the host", onHost, n)
 			if e.onHost && onHost < n*2/3 || !e.onHost && onHost > n/3 {
