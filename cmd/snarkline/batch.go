@@ -51,7 +51,10 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	begin := time.Now()
 	opts := []pipeline.Option{
 		pipeline.Listen(listener{m, b.total == 1, func(e pipeline.Event) { a.again(b, e) }}),
-		pipeline.OnFail(b.failed),
+		pipeline.OnFail(func(key pipeline.Key, err error) {
+			b.failed(key, err)
+			b.procs.tellLost(true)
+		}),
 	}
 	if b.keepGoing {
 		opts = append(opts, pipeline.OnError(pipeline.FailKey))
@@ -67,6 +70,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	out.memory = alloc.Default().Snapshot()
 	out.procs = b.procs.report(out.memory)
 	m.Stop()
+	b.procs.tellLost(false)
 	if report == nil && b.description != "" && a.ctx.Err() == nil {
 		err = usagef("--pipeline %s: %w", b.pipeline, err) // the graph could not be built
 	}
@@ -84,6 +88,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 func (a *app) again(b *batch, e pipeline.Event) {
 	b.procs.tally.repeat()
 	a.messagef("%s: attempt %d: %s; it is made again", b.name(e.Key), e.Attempt, advised(attemptText(e.Err), e.Err))
+	b.procs.tellLost(true)
 }
 
 // failedKey is the item whose failure ended a run.

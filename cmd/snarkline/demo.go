@@ -83,14 +83,14 @@ func (c *demoCmd) Run(a *app) error {
 		humanize.IBytes(uint64(keys.Key.Bytes())), time.Since(begin).Seconds())
 
 	prover := &stages.Prover{Key: keys.Key, VK: keys.VK, Circuit: keys.Circuit, Arith: keys.Arith}
-	if err := procs.take(prover, keys.Arith, c.Partitions); err != nil {
+	if err := procs.take(prover, c.Partitions); err != nil {
 		return err
 	}
 	need, err := stages.Need(prover, stages.BatchOptions{})
 	if err != nil {
 		return err
 	}
-	settings, err := a.flags.settings(c.settings(need), false)
+	settings, err := a.flags.settings(procs.suited(c.settings(need), stages.NameSynthesize), false)
 	if err != nil {
 		return err
 	}

@@ -206,21 +206,20 @@ func (m *material) separateVK(ctx context.Context, f *keyFlags) error {
 	return nil
 }
 
-// prover is what the stages need, on the CPU, whose arithmetic it gives too. Its
-// inputs are *deferred.
-func (m *material) prover(noVerify bool) (*stages.Prover, *cpu.Engine, error) {
+// prover is what the stages need, on the CPU. Its inputs are *deferred.
+func (m *material) prover(noVerify bool) (*stages.Prover, error) {
 	if m.circuit == nil {
-		return nil, nil, usagef("%s holds no circuit: give it with --circuit", m.path)
+		return nil, usagef("%s holds no circuit: give it with --circuit", m.path)
 	}
 	if m.vk == nil && !noVerify {
-		return nil, nil, usagef("%s holds no verifying key: give it with --vk, or hand proofs over unverified with --no-verify", m.path)
+		return nil, usagef("%s holds no verifying key: give it with --vk, or hand proofs over unverified with --no-verify", m.path)
 	}
 	engine, err := cpu.New(m.key.Curve)
 	if err != nil {
-		return nil, nil, inputError(err)
+		return nil, inputError(err)
 	}
 	p := &stages.Prover{Key: m.key, VK: m.vk, Circuit: &loading{m.circuit, m.load}, Arith: engine, NoVerify: noVerify}
-	return p, engine, inputError(p.Check())
+	return p, inputError(p.Check())
 }
 
 // describe is what a report says of the key.

@@ -13,7 +13,6 @@ import (
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/gpu"
 	"github.com/snarkline/snarkline/groth16"
-	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
 )
 
@@ -55,6 +54,9 @@ func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engi
 		if p.a.ctx.Err() != nil {
 			return context.Cause(p.a.ctx)
 		}
+		if lost := c.engine.Lost(); lost != nil {
+			return p.a.flags.unusable(lost)
+		}
 		p.a.notef("%v: the key's points stay in host memory: %v", c.card, err)
 	}
 	s := c.engine.Stats()
@@ -69,26 +71,6 @@ func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engi
 	r.Later = max(c.need-r.Tiers[0].Bytes, 0)
 	c.tier = r.Fit(free, c.margin)
 	return nil
-}
-
-// budgets puts the memory of the cards under what settings say: what is free
-// there, but for the margin. A job that needs more at its largest is let in
-// alone, since the engine cuts its operations to what there is.
-func (p *processors) budgets(settings pipeline.Settings) pipeline.Settings {
-	room := map[alloc.Space]int64{}
-	for _, c := range p.cards {
-		room[c.card.Space()] = max(c.room, c.need, 1)
-	}
-	return cardBudgets(settings, room)
-}
-
-// cardBudgets is settings over those budgets.
-func cardBudgets(settings pipeline.Settings, room map[alloc.Space]int64) pipeline.Settings {
-	base := pipeline.Settings{Budget: map[string]pipeline.Size{}}
-	for space, n := range room {
-		base.Budget[space.String()] = pipeline.Size(n)
-	}
-	return base.Merge(settings)
 }
 
 // announce says what proves.

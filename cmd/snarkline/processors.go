@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type onCard struct {
 	margin int64 // kept back
 
 	bounded bool // by --device-memory
+	told    bool // that it is lost; under tally.mu
 	placement
 }
 
@@ -96,8 +98,12 @@ func (c *onCard) close() {
 // take makes the cards prove for prover, whose arithmetic is the CPU's until
 // then, and brings its key there. total is the number of jobs, below 0 if
 // unknown: auto takes no more cards than there are jobs.
-func (p *processors) take(prover *stages.Prover, host *cpu.Engine, total int) error {
+func (p *processors) take(prover *stages.Prover, total int) error {
 	f := &p.a.flags.deviceFlags
+	host, err := cpu.New(prover.Key.Curve, cpu.Workers(hostWorkers(runtime.GOMAXPROCS(0))))
+	if err != nil {
+		return fmt.Errorf("the host's arithmetic beside a card: %w", err)
+	}
 	for _, card := range p.picked {
 		c, err := p.start(card, prover.Key, host)
 		if err == nil {
@@ -168,22 +174,21 @@ func (p *processors) start(card *cuda.Card, key *groth16.ProvingKey, host *cpu.E
 	return c, nil
 }
 
-// join makes the cards the prover's arithmetic, with the CPU beside them.
+// join makes the cards the prover's arithmetic, with host beside them. Elsewhere
+// is what it had, with all of the CPU: what comes there no card is busy with.
 func (p *processors) join(prover *stages.Prover, host *cpu.Engine) error {
+	err := p.settle(func(c *onCard) error { return p.place(c, prover, host) })
+	if err != nil || len(p.cards) == 0 {
+		return err
+	}
 	ar, err := p.arithmetic()
 	if err != nil {
 		return err
 	}
-	prover.Arith = ar
-	prover.B2 = p.forB2(ar, host)
 	if !p.a.flags.NoElsewhere {
-		prover.Elsewhere = []groth16.Arithmetic{host}
+		prover.Elsewhere = []groth16.Arithmetic{prover.Arith}
 	}
-	for _, c := range p.cards {
-		if err := p.place(c, prover, host); err != nil {
-			return err
-		}
-	}
+	prover.Arith, prover.B2 = ar, p.forB2(ar, host)
 	return nil
 }
 

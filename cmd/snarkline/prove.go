@@ -159,16 +159,19 @@ func (c *proveCmd) Run(a *app) error {
 	if p.gnark, err = p.format(); err != nil {
 		return err
 	}
-	prover, host, err := p.m.prover(c.NoVerify)
+	prover, err := p.m.prover(c.NoVerify)
 	if err != nil {
 		return err
 	}
-	if err := procs.take(prover, host, total); err != nil {
+	if err := procs.take(prover, total); err != nil {
 		return err
 	}
 	procs.announce()
 	if c.NoVerify && len(procs.cards) > 0 {
 		a.notef("--no-verify: a proof that a card gets wrong is not noticed")
+	}
+	if c.Pipeline == "" { // a pipeline says it itself
+		settings = procs.suited(pipeline.Settings{}).Merge(settings)
 	}
 	out, err := a.prove(&batch{
 		prover: prover, procs: procs, settings: procs.budgets(settings), name: p.name, jobs: p.jobs, total: total,

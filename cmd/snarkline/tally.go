@@ -89,6 +89,7 @@ type cardReport struct {
 	Up         int64              `json:"up_bytes"`       // over PCIe, to the card, while proving
 	Down       int64              `json:"down_bytes"`     // and back
 	Resets     int                `json:"resets"`
+	Lost       string             `json:"lost,omitempty"` // why the process cannot use it any more
 	Operations []cuda.MethodStats `json:"operations"`
 }
 
@@ -110,7 +111,7 @@ func (p *processors) report(memory alloc.Snapshot) *processorsReport {
 			Device: s.Device, Name: c.info.Name, UUID: c.info.UUID, Capability: capability(c.info), Total: c.info.Total,
 			Free: c.free, Margin: c.margin, Key: c.keyBytes, Resident: c.resident, Jobs: c.room,
 			Tier: c.tier.String(), Tiers: t.tiers[s.Device], Peak: memory.Space(c.card.Space()).Peak,
-			KeyUp: c.keyUp, Up: s.Up - c.keyUp, Down: s.Down, Resets: s.Resets, Operations: s.Methods,
+			KeyUp: c.keyUp, Up: s.Up - c.keyUp, Down: s.Down, Resets: s.Resets, Lost: s.Lost, Operations: s.Methods,
 		})
 	}
 	if names != nil {
