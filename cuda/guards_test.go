@@ -339,3 +339,32 @@ func TestTwoProcesses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTablesForgottenInUse: tables that an operation makes after a reset of
+// somebody else's had them forgotten go with it.
+func TestTablesForgottenInUse(t *testing.T) {
+	id := curve.BN254
+	e := newEngine(t, id, emulator.Config{})
+	d, err := groth16.NewDomain(id, 8, curve.Coset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ntt, err := e.loadNTT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := tableKey{d, curve.Coset}
+	tab, missing := e.tables.hold(k, aligned(ntt.TableBytes(d, curve.Coset)))
+	e.forget()
+	err = e.run(ctx(), scope(), &op{name: "test", least: missing, most: missing, body: func(t *task) error {
+		_, err := e.tables.use(t, ntt, k, tab)
+		return err
+	}})
+	e.tables.letGo(k, tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := left(t, e); now.Device != 0 || now.granted != 0 {
+		t.Errorf("tables that nobody can find are left: %+v", now)
+	}
+}

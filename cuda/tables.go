@@ -22,6 +22,7 @@ type table struct {
 	mu    sync.Mutex // held while they are made
 	mem   *block     // nil: not made
 	kept  bool       // beyond its last user
+	apart bool       // forgotten: nobody else can find it, so it ends with its last user
 	t     *kernels.Tables
 	users int
 }
@@ -97,7 +98,7 @@ func (c *tableCache) use(t *task, ntt *kernels.NTT, k tableKey, tab *table) (*ke
 	}
 	c.mu.Lock()
 	old := tab.mem
-	tab.mem, tab.t, tab.kept = mem, made, mem.use == tabled
+	tab.mem, tab.t, tab.kept = mem, made, mem.use == tabled && !tab.apart
 	c.mu.Unlock()
 	old.free()
 	return made, nil
@@ -143,8 +144,8 @@ func (c *tableCache) clear() {
 	for _, tab := range c.m {
 		if tab.users == 0 && tab.mem != nil {
 			gone = append(gone, tab.mem)
-		} else if tab.mem != nil {
-			tab.kept = false
+		} else {
+			tab.kept, tab.apart = false, true
 		}
 	}
 	c.m = nil
