@@ -14,6 +14,8 @@ import (
 // page-locked is copied from directly; everything else goes through two
 // page-locked buffers in turns, so that one is filled while the other is
 // copied. The host waits for a copy out of one of them and for nothing else.
+// They are as large as what has come so far needed, and never larger than size:
+// to page-lock memory takes long, and others lack it.
 //
 // It is used by one goroutine at a time.
 type belt struct {
@@ -23,7 +25,7 @@ type belt struct {
 	gate   gpu.Event  // in stream, for ahead
 	packs  gpu.Ptr    // the end of what was packed last, on the device
 	fresh  bool       // nothing that stream waits for uses the memory it brings to
-	size   int64      // of a page-locked buffer
+	size   int64      // of a page-locked buffer at most
 	pins   [2]*alloc.Buffer[byte]
 	sent   [2]gpu.Event // the last copy out of pins[i]
 	busy   [2]bool
@@ -98,24 +100,42 @@ func (b *belt) behind() error {
 	return b.ahead.Wait(b.gate)
 }
 
-// pin gives the next page-locked buffer, once the copy out of it is done.
-func (b *belt) pin() (int, []byte, error) {
+// pinMin is the least size of a page-locked buffer.
+const pinMin = 64 << 10
+
+// pin gives the next page-locked buffer, of n ≤ size bytes or more, once the copy
+// out of it is done.
+func (b *belt) pin(n int64) (int, []byte, error) {
 	i := b.turn
 	b.turn = 1 - i
-	if b.pins[i] == nil {
-		buf, err := alloc.Make[byte](b.e.card.own.In(alloc.Pinned), int(b.size), alloc.Scratch, alloc.Secret|alloc.Dirty)
-		if err != nil {
-			return 0, nil, fmt.Errorf("page-locked memory to copy through: %w", err)
-		}
-		b.pins[i] = buf
-	}
 	if b.busy[i] {
 		if err := b.sent[i].Sync(); err != nil {
 			return 0, nil, err
 		}
 		b.busy[i] = false
 	}
+	if b.pins[i] != nil && int64(b.pins[i].Len()) < n {
+		b.pins[i].Release()
+		b.pins[i] = nil
+	}
+	if b.pins[i] == nil {
+		buf, err := alloc.Make[byte](b.e.card.own.In(alloc.Pinned), int(b.pinSize(n)), alloc.Scratch, alloc.Secret|alloc.Dirty)
+		if err != nil {
+			return 0, nil, fmt.Errorf("page-locked memory to copy through: %w", err)
+		}
+		b.pins[i] = buf
+	}
 	return i, b.pins[i].Slice(), nil
+}
+
+// pinSize is how large a buffer is made that n bytes go through: a power of two,
+// so that it grows a few times at most, and then holds whatever comes.
+func (b *belt) pinSize(n int64) int64 {
+	size := int64(pinMin)
+	for size < n {
+		size *= 2
+	}
+	return min(size, b.size)
 }
 
 // send queues the copy of the first n bytes of page-locked buffer i to dst.
@@ -136,7 +156,7 @@ func (b *belt) send(dst gpu.Ptr, i int, n int64) error {
 
 // fill carries n ≤ size bytes that f writes.
 func (b *belt) fill(dst gpu.Ptr, n int64, f func(p []byte) error) error {
-	i, p, err := b.pin()
+	i, p, err := b.pin(n)
 	if err != nil {
 		return err
 	}

@@ -145,6 +145,18 @@ func (k *keptPoints) take() (gone []*block) {
 	return gone
 }
 
+// there is the memory of k, which the caller holds; an error if a reset has taken
+// it since.
+func (k *keptPoints) there(c *keyCache) (*block, error) {
+	c.mu.Lock()
+	mem := k.mem
+	c.mu.Unlock()
+	if err := mem.live(); err != nil {
+		return nil, &gpu.StaleError{Device: c.e.card.name, What: "points of a key"}
+	}
+	return mem, nil
+}
+
 func freeAll(blocks []*block) {
 	for _, b := range blocks {
 		b.free()

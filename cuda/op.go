@@ -182,7 +182,10 @@ func (t *task) end(o *op) error {
 	}
 	// Copies on the belt may be on their way to memory that is freed next: where
 	// the body failed, the work in the stream does not wait for them.
-	keep(t.l.belt.drain())
+	if err := t.l.belt.drain(); err != nil {
+		keep(err)
+		t.touched = true // what was brought may be under way still
+	}
 	for _, p := range t.scratch {
 		// It holds scalars of the witness.
 		keep(t.st.Fill(p.ptr, 0, p.bytes))

@@ -83,8 +83,10 @@ func Margin(bytes int64) Option { return func(o *options) { o.margin = max(bytes
 // By default it is what jobs leave.
 func KeyMemory(bytes int64) Option { return func(o *options) { o.keys = max(bytes, 0) } }
 
-// Chunk sets the size of the page-locked buffers that host memory is copied
-// through (there are two for each stream and two for uploads); 32 MiB by default.
+// Chunk sets the size that the page-locked buffers which host memory is copied
+// through have at most; 32 MiB by default. There are two for each stream and two
+// for each of the two uploaders, of vectors and of witnesses: 448 MiB with five
+// streams. They are made, and grow, as copies need them.
 // The pieces in which points come that are not kept on the card are up to eight
 // times as large, where the card is.
 func Chunk(bytes int64) Option { return func(o *options) { o.chunk = bytes } }

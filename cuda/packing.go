@@ -76,11 +76,11 @@ func (b *belt) packed(dst gpu.Ptr, src []curve.Scalar) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	i, p, err := b.pin()
+	plain := int64(n) * curve.ScalarBytes
+	i, p, err := b.pin(int64(kernels.PackHeader(n)) + plain)
 	if err != nil {
 		return 0, err
 	}
-	plain := int64(n) * curve.ScalarBytes
 	x := b.e.packer.Pack(p, src[:n], third, packers())
 	if x.Bytes > int64(len(src)-n)*curve.ScalarBytes || x.Bytes > plain*3/4 {
 		// The sample was not like the rest.

@@ -43,7 +43,7 @@ func mixture(id curve.ID, n, sparse int, seed uint64) []curve.Scalar {
 // TestUploads: what comes to the card packed is what was given, bit by bit.
 func TestUploads(t *testing.T) {
 	both(t, func(t *testing.T, id curve.ID) {
-		for _, chunk := range []int64{4096, 64 << 10} {
+		for _, chunk := range []int64{4096, 64 << 10, 1 << 20} {
 			t.Run(fmt.Sprint(chunk), func(t *testing.T) {
 				e := newEngine(t, id, emulator.Config{}, Chunk(chunk))
 				rapid.Check(t, func(rt *rapid.T) {

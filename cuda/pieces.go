@@ -184,8 +184,11 @@ type stream struct {
 func (t *task) newStream(x *terms, g curve.Group, l layout) (*stream, error) {
 	s := &stream{t: t, x: x, l: l, g: g}
 	if x.kept != nil {
-		s.all.points = x.kept.mem.ptr()
-		var err error
+		mem, err := x.kept.there(&t.e.keys)
+		if err != nil {
+			return nil, err
+		}
+		s.all.points = mem.ptr()
 		if x.dev != nil {
 			if s.all.list.Wires, err = t.wires(x.q, x.kept); err != nil {
 				return nil, err

@@ -83,6 +83,10 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 			return err
 		}
 		if !whole {
+			parts.work = x.a.onDevice() != nil // an attempt before may have brought it
+			for _, y := range x.vectors()[1:] {
+				y.dropDevice(true)
+			}
 			return t.quotientInParts(ntt, tab, x, parts)
 		}
 		mem, err := t.take(scratch, alloc.Scratch)
@@ -137,8 +141,12 @@ func (t *task) fetch(v *vector) error {
 	if err != nil {
 		return err
 	}
+	if err := t.bounceScalars(b.ptr(), host); err != nil {
+		t.after(b.free) // part of it may be there: not the vector, for whoever tries again
+		return err
+	}
 	v.place(b)
-	return t.bounceScalars(b.ptr(), host)
+	return nil
 }
 
 // stand is a block of what the task was granted that its job keeps.

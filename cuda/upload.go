@@ -327,7 +327,7 @@ func (t *task) takeBack(dst []byte, src gpu.Ptr) error {
 		if err := t.check(); err != nil {
 			return err
 		}
-		_, p, err := b.pin()
+		_, p, err := b.pin(min(b.size, int64(len(dst))))
 		if err != nil {
 			return err
 		}
