@@ -14,6 +14,12 @@ type block struct {
 	space Space
 }
 
+// ended reports whether the provider's memory is gone.
+func (b *block) ended() bool {
+	e, ok := (*b.from).(Ender)
+	return ok && e.Ended()
+}
+
 // fill sets the first n bytes to v.
 func (b *block) fill(n int64, v byte) error {
 	if b.Bytes == nil {
@@ -68,7 +74,7 @@ func (t *Tracker) take(space Space, n int64, f Flags, b *block) error {
 		if err := t.slabs.take(n, b); err != nil {
 			return err
 		}
-	} else if c, size := p.classFor(n); !p.get(c, size, b) {
+	} else if c, size := p.classFor(n); !p.good(c, size, b) {
 		if err := p.fresh(provider, c, size, n, b); err != nil {
 			return err
 		}
@@ -166,6 +172,9 @@ func (t *Tracker) settle(b *block) error {
 	}
 	p := &t.pools[b.space]
 	if t.providers[b.space].Load() == b.from && p.put(b) {
+		if t.providers[b.space].Load() != b.from { // changed since, and did not see it
+			p.trim(0)
+		}
 		return nil
 	}
 	return t.discard(b)

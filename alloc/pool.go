@@ -90,6 +90,18 @@ func (p *pool) get(c int16, size int64, b *block) bool {
 	return true
 }
 
+// good is get that gives no block whose memory has ended, or is another
+// provider's than the present one: such blocks go back where they came from.
+func (p *pool) good(c int16, size int64, b *block) bool {
+	for p.get(c, size, b) {
+		if p.total.space == Host || p.tracker.providers[b.space].Load() == b.from && !b.ended() {
+			return true
+		}
+		_ = p.tracker.discard(b) // kept
+	}
+	return false
+}
+
 // pop is get that does not count as a hit or a miss: for blocks that leave the
 // pool without anybody having asked for memory.
 func (p *pool) pop(c int16, size int64, b *block) bool {

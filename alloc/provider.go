@@ -27,6 +27,11 @@ type Provider interface {
 	Fill(r Region, n int64, v byte) error
 }
 
+// Ender is a Provider whose memory can end all at once, as that of a device does
+// which is reset. From when Ended reports so, nothing that it gave is handed out
+// anew, whether or not another provider has been registered by then.
+type Ender interface{ Ended() bool }
+
 // Register makes p the provider of space s, in place of the one before, and
 // returns that one (nil if there was none). Buffers that are live go back to
 // the provider they came from. Host has a provider from the start; another one

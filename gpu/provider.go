@@ -24,6 +24,10 @@ type deviceProvider struct {
 
 func (p *deviceProvider) stale() bool { return p.dev.Generation() != p.gen }
 
+// Ended reports whether a Reset has taken the memory. Until the provider is
+// renewed, alloc's pool would hand it out otherwise.
+func (p *deviceProvider) Ended() bool { return p.stale() }
+
 // Alloc takes memory that any stream can use. Where there is none it gives back
 // what both pools keep, which the other one cannot see, and asks once more.
 func (p *deviceProvider) Alloc(n int64) (alloc.Region, error) {

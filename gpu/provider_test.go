@@ -232,3 +232,27 @@ func TestSeveralDevicesAtOnce(t *testing.T) {
 		ok(t, d.Close())
 	}
 }
+
+// A reset takes what alloc's pool keeps, and until the providers are renewed the
+// pool does not know: it hands out none of it meanwhile.
+func TestPoolHandsOutNothingOfAnEndedContext(t *testing.T) {
+	b := set(t, 100*kib, 0)
+	alloc.Default().SetPoolLimitOf(b.Space(), 1<<20)
+	defer alloc.Default().SetPoolLimitOf(b.Space(), 0)
+	b.make(t, 40*kib).Release()
+	if b.Stats().Plain == 0 {
+		t.Fatal("nothing is pooled: this test shows nothing")
+	}
+	b.Break()
+	ok(t, b.Device.Reset()) // as Card.Reset does, before it renews
+	if buf, err := alloc.Make[byte](b.sc, 40*kib, alloc.Scratch, alloc.Dirty); err == nil {
+		t.Error("memory of before the reset is handed out after it")
+		buf.Release()
+	} else if !errors.Is(err, gpu.ErrReset) {
+		t.Error(err)
+	}
+	ok(t, b.use.Renew(b.Device))
+	buf := b.make(t, 40*kib)
+	ok(t, b.Device.Free(gpu.Ptr(must(b.Device.Alloc(kib))(t)))) // the context is in order
+	buf.Release()
+}
