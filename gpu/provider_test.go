@@ -244,7 +244,7 @@ func TestPoolHandsOutNothingOfAnEndedContext(t *testing.T) {
 		t.Fatal("nothing is pooled: this test shows nothing")
 	}
 	b.Break()
-	ok(t, b.Device.Reset()) // as Card.Reset does, before it renews
+	ok(t, b.Reset()) // as Card.Reset does, before it renews
 	if buf, err := alloc.Make[byte](b.sc, 40*kib, alloc.Scratch, alloc.Dirty); err == nil {
 		t.Error("memory of before the reset is handed out after it")
 		buf.Release()
@@ -253,6 +253,6 @@ func TestPoolHandsOutNothingOfAnEndedContext(t *testing.T) {
 	}
 	ok(t, b.use.Renew(b.Device))
 	buf := b.make(t, 40*kib)
-	ok(t, b.Device.Free(gpu.Ptr(must(b.Device.Alloc(kib))(t)))) // the context is in order
+	ok(t, b.Free(must(b.Alloc(kib))(t))) // the context is in order
 	buf.Release()
 }
