@@ -54,7 +54,7 @@ type piece struct {
 // where memory was short.
 func (e *Engine) run(ctx context.Context, sc *alloc.Scope, o *op) error {
 	for level := 0; ; level++ {
-		lost, err := e.attempt(ctx, sc, o, level)
+		begun, lost, err := e.attempt(ctx, sc, o, level)
 		if err == nil {
 			return nil
 		}
@@ -71,7 +71,13 @@ func (e *Engine) run(ctx context.Context, sc *alloc.Scope, o *op) error {
 		case errors.As(err, &known):
 			return err
 		case isGone(err):
-			return e.fail(o, e.ended(err), o.spoils || lost)
+			err = e.ended(err)
+			if begun || level > 0 || e.o.unguarded.reset || errors.Is(err, gpu.ErrLost) {
+				return e.fail(o, err, o.spoils || lost)
+			}
+			// The context was ended by somebody else's work, or being reset: what
+			// this operation reads may be from after that.
+			e.stats.again.Add(1)
 		case errors.As(err, &gone), lost:
 			return e.fail(o, err, true)
 		case isNoMemory(err):
@@ -123,8 +129,9 @@ func (e *Engine) fail(o *op, err error, start bool) error {
 	return out
 }
 
-// attempt is one try. It reports whether what the job holds was spoiled.
-func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int) (lost bool, err error) {
+// attempt is one try. It reports whether anything of it was done on the card, and
+// whether what the job holds was spoiled.
+func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int) (begun, lost bool, err error) {
 	most := o.most
 	if level > 1 {
 		most = max(o.least, most>>(level-1))
@@ -132,7 +139,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 	since := time.Now()
 	room, err := e.card.mem.acquire(ctx, o.least, most, o.stays)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	var t *task
 	defer func() {
@@ -151,12 +158,12 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 		return t.run(o)
 	})
 	if t == nil {
-		return false, err
+		return false, false, err
 	}
 	if err == nil && t.finish != nil {
 		err = t.finish()
 	}
-	return t.touched && err != nil, err
+	return true, t.touched && err != nil, err
 }
 
 // run is the part of an attempt that is on the worker.

@@ -109,7 +109,15 @@ func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 	if c != nil {
 		v.c = newVector(e, n, c, v.host.down)
 	}
-	if err := v.place(sc); err != nil {
+	err := v.place(sc)
+	if isGone(err) && !e.o.unguarded.reset {
+		// It was ended by somebody else's work: nothing of this job is lost.
+		if again := e.card.revive(); again == nil {
+			e.stats.again.Add(1)
+			err = v.place(sc)
+		}
+	}
+	if err != nil {
 		for _, r := range v.Buffers() {
 			r.Release()
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
 )
 
 // witness is the scalars of a job with their classes: on the card, if there was
@@ -173,17 +174,18 @@ func (e *Engine) witnessOf(ctx context.Context, sc *alloc.Scope, name string, w 
 	}
 	for again := true; ; again = false {
 		v, err := e.wits.share(sc, w)
-		if v == nil || err != nil {
-			if err != nil {
-				err = e.failed(name, err)
+		switch {
+		case err != nil && !isGone(err):
+			return nil, e.failed(name, err)
+		case err == nil && v == nil:
+			return nil, nil
+		case err == nil:
+			if err = v.arrived(ctx); err == nil {
+				return v, nil
 			}
-			return nil, err
+			e.wits.forget(v)
+			e.wits.letGo(v)
 		}
-		if err = v.arrived(ctx); err == nil {
-			return v, nil
-		}
-		e.wits.forget(v)
-		e.wits.letGo(v)
 		var known *Error
 		switch {
 		case ctx.Err() != nil:
@@ -191,7 +193,12 @@ func (e *Engine) witnessOf(ctx context.Context, sc *alloc.Scope, name string, w 
 		case errors.As(err, &known):
 			return nil, err
 		case isGone(err):
-			return nil, e.fail(&op{name: name}, e.ended(err), false)
+			// w is where it was: it can be brought once more.
+			err = e.ended(err)
+			if !again || e.o.unguarded.reset || errors.Is(err, gpu.ErrLost) {
+				return nil, e.fail(&op{name: name}, err, false)
+			}
+			err = nil
 		case !again:
 			return nil, e.fail(&op{name: name}, err, false)
 		}
