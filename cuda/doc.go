@@ -4,6 +4,14 @@
 // binding in package driver, and package emulator stands in for both the driver
 // and the card.
 //
+// # Use
+//
+// Open finds the cards, New makes an Engine on one, and a stages.Prover takes it
+// as its Arith; stages.Keep brings the key's points to the card. The program
+// examples/card in this repository has all of it, with the CPU to fall back on.
+// Where there is no card the error is gpu.ErrNoDevice; package emulator is one to
+// try with. Close the key first, then the engine, then the driver.
+//
 // # Memory
 //
 // A card's memory is given out by one ledger for all engines on it. What jobs

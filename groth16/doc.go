@@ -3,9 +3,12 @@
 // set-up for development, the folding of keys, the last step of a proof, and
 // verification, which is gnark's own.
 //
-// It also states Arithmetic, the one interface through which stages ask a
-// processor to compute. The package cpu satisfies it; there is no package for
-// another processor yet.
+// It also states what stages ask of a processor. Arithmetic is the calls on host
+// memory, all that a new processor needs; the package cpu satisfies it. Staging
+// keeps a job's vectors where the processor wants them from stage to stage; the
+// package cuda satisfies it, and StagingOf makes one of any Arithmetic. A stage
+// calls the Staging in the order Prestage, QuotientOf, SumH for the quotient;
+// Split, SumOnes, Others, SumOthers for the sums over the witness; and SumB2.
 //
 // All types are neutral of the curve: points and scalars are plain memory in
 // gnark-crypto's layout, and each value says which curve it is on.

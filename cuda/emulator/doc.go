@@ -14,6 +14,10 @@
 // host memory that is freed or unregistered while a copy of it is queued ends
 // the context.
 //
+// A test has a card from Need (the library's path, for cuda.Open) or TestDevice (a
+// gpu.Device); a program is given the library by SNARKLINE_CUDA_LIBRARY, which
+// `go run ./cuda/emulator/build` builds and names.
+//
 // The library's state is the process's: tests that use it do not run in
 // parallel with each other.
 package emulator
