@@ -188,11 +188,11 @@ func ParseBytes(s string) (int64, error) {
 		t += "iB"
 	}
 	n, err := humanize.ParseBytes(t)
-	if err != nil {
-		return 0, fmt.Errorf("read %q as a number of bytes: %w", s, err)
+	if err != nil { // its text shows what was left when letters were cut off
+		return 0, fmt.Errorf("%q is no number of bytes, such as 4GiB, 512MiB or 4096", s)
 	}
 	if n > 1<<62 {
-		return 0, fmt.Errorf("read %q as a number of bytes: too large", s)
+		return 0, fmt.Errorf("%q is too large a number of bytes", s)
 	}
 	return int64(n), nil
 }

@@ -180,6 +180,9 @@ func (r *processorsReport) lines(line func(label, format, value string, args ...
 		line(c.Device+", key points", "(resident, of %s)", sizeText(c.Resident), sizeText(c.Key))
 		line(c.Device+", over PCIe", "(to the card; %s back; the key before that: %s)", sizeText(c.Up), sizeText(c.Down), sizeText(c.KeyUp))
 	}
+	if len(r.Cards) > 1 {
+		line("proofs made on", "", onText(r.ProofsOn))
+	}
 	line("b_g2_msm made on", "", onText(r.B2On))
 	if r.MadeAgain > 0 {
 		line("made again", "(attempts beyond the first ones)", fmt.Sprint(r.MadeAgain))

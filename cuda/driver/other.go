@@ -17,7 +17,7 @@ type Driver struct{}
 func Open(string) (*Driver, error) { return nil, none("CUDA driver") }
 
 func none(what string) error {
-	return fmt.Errorf("%s: this build, for %s/%s, is without: %w", what, runtime.GOOS, runtime.GOARCH, gpu.ErrNoDevice)
+	return fmt.Errorf("%s: this build, for %s/%s, is without CUDA (the tag nocuda, or no Linux on amd64 or arm64): %w", what, runtime.GOOS, runtime.GOARCH, gpu.ErrNoDevice)
 }
 
 // Version is 0.
