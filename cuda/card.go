@@ -160,7 +160,7 @@ func (c *Card) leave(e *Engine) {
 	last := len(c.engines) == 0
 	c.mu.Unlock()
 	if last {
-		alloc.Default().TrimPoolOf(c.space)
+		_ = c.trim() // what cannot be trimmed goes with the context
 	}
 }
 

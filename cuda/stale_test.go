@@ -186,3 +186,45 @@ func TestPartsAfterFetch(t *testing.T) {
 		t.Errorf("what is left changes from %+v to %+v", base, now)
 	}
 }
+
+// TestClosedWithWorkUnderWay: an engine is closed while vectors are on their way,
+// and what jobs hold goes after that. Nothing is left, in either pool of the card.
+func TestClosedWithWorkUnderWay(t *testing.T) {
+	onlyEmulated(t)
+	id := curve.BN254
+	for _, mode := range []emulator.Mode{emulator.Async, emulator.Late} {
+		for _, transfer := range []Transfer{Bounced, Registered} {
+			for _, space := range []alloc.Space{alloc.Host, alloc.Pinned} {
+				t.Run(fmt.Sprint(mode, " ", transfer, " ", space), func(t *testing.T) {
+					e := newEngine(t, id, emulator.Config{Mode: mode}, Transfers(transfer), Chunk(4096))
+					d, err := groth16.NewDomain(id, 1<<12, curve.Coset)
+					if err != nil {
+						t.Fatal(err)
+					}
+					a, w := buffer(t, mixture(id, d.Size(), 80, 3), space), buffer(t, mixture(id, d.Size(), 80, 4), space)
+					s, _, err := e.Split(ctx(), scope(), w)
+					if err != nil {
+						t.Fatal(err)
+					}
+					v, err := e.Prestage(ctx(), scope(), d, curve.Coset, a, a, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					a.Release()
+					w.Release()
+					if err := e.Close(); err != nil {
+						t.Error(err)
+					}
+					if st, err := emulator.Stats(); err != nil || st.Cards[0].PoolReserved != 0 {
+						t.Errorf("a closed engine's card keeps %d bytes for streams (%v)", st.Cards[0].PoolReserved, err)
+					}
+					releaseAll(v)
+					releaseAll(s)
+					if n, taken := e.card.mem.sum(), e.card.taken.Load(); n != 0 || taken != 0 {
+						t.Errorf("%d bytes granted and %d taken are left", n, taken)
+					}
+				})
+			}
+		}
+	}
+}

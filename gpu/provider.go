@@ -18,8 +18,9 @@ type deviceProvider struct {
 	dev Device
 	gen uint64
 
-	mu   sync.Mutex // of fill
-	fill Stream
+	mu     sync.Mutex // of fill
+	fill   Stream
+	closed bool // fill is kept no more: what is freed late has one for itself
 }
 
 func (p *deviceProvider) stale() bool { return p.dev.Generation() != p.gen }
@@ -78,19 +79,25 @@ func (p *deviceProvider) Fill(r alloc.Region, n int64, v byte) error {
 	if p.stale() {
 		return nil
 	}
-	if p.fill == nil {
-		st, err := p.dev.NewStream(true)
-		if isGone(err) {
+	st := p.fill
+	if st == nil {
+		var err error
+		if st, err = p.dev.NewStream(true); isGone(err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("fill memory of %s: %w", name(p.dev), err)
 		}
-		p.fill = st
+		if !p.closed {
+			p.fill = st
+		}
 	}
-	err := p.fill.Fill(Ptr(r.Addr), v, n)
+	err := st.Fill(Ptr(r.Addr), v, n)
 	if err == nil {
-		err = p.fill.Sync()
+		err = st.Sync()
+	}
+	if p.closed {
+		err = errors.Join(err, st.Close())
 	}
 	if isGone(err) || p.stale() {
 		return nil
@@ -101,6 +108,7 @@ func (p *deviceProvider) Fill(r alloc.Region, n int64, v byte) error {
 func (p *deviceProvider) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	if p.fill == nil {
 		return nil
 	}
