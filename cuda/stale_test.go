@@ -71,7 +71,7 @@ func fetchFails(t *testing.T, id curve.ID, packed bool) {
 		code int
 	}{{"cuMemcpyHtoDAsync", codeUnknown}, {"cuEventRecord", codeUnknown}, {"cuStreamWaitEvent", codeUnknown},
 		{"cuLaunchKernel", codeUnknown}, {"cuMemAlloc", codeNoMemory}, {"cuMemAllocAsync", codeNoMemory}} {
-		for n := range 12 {
+		for n := 0; n < 12; n += 3 {
 			emulator.Fault(f.call, n+1, f.code, false)
 			if f.code == codeNoMemory { // and the try after the pools were trimmed, and the one that follows
 				for range 2 {
@@ -226,5 +226,54 @@ func TestClosedWithWorkUnderWay(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestTablesGoneMeanwhile: a reset takes tables that an operation counted on when
+// it asked for its memory. That is told as what it is, and not as too little memory.
+func TestTablesGoneMeanwhile(t *testing.T) {
+	onlyEmulated(t)
+	id := curve.BN254
+	e := newEngine(t, id, emulator.Config{})
+	d, err := groth16.NewDomain(id, 1<<8, curve.Coset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scalars(id, d.Size(), 3, 3, 1)
+	quotient := func() error {
+		return e.Quotient(ctx(), scope(), d, curve.Coset, slices.Clone(s), slices.Clone(s), nil)
+	}
+	if err := quotient(); err != nil {
+		t.Fatal(err)
+	}
+	ntt, err := e.loadNTT()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := tableKey{d, curve.Coset}
+	tab, missing := e.tables.hold(k, ntt.TableBytes(d, curve.Coset))
+	if missing != 0 {
+		t.Fatal("the tables are not kept: this test shows nothing")
+	}
+	emulator.Fault("cuMemGetInfo", 1, codeAddress, true)
+	if _, _, err := e.card.Memory(); !errors.Is(err, gpu.ErrSticky) {
+		t.Fatal(err)
+	}
+	if err := e.card.revive(); err != nil {
+		t.Fatal(err)
+	}
+	err = e.run(ctx(), scope(), &op{name: "test", body: func(t *task) error {
+		ntt, err := e.set.NTT()
+		if err == nil {
+			_, err = e.tables.use(t, ntt, k, tab)
+		}
+		return err
+	}})
+	e.tables.letGo(k, tab)
+	if !errors.Is(err, gpu.ErrReset) || errors.Is(err, gpu.ErrNoMemory) {
+		t.Errorf("tables that are gone: %v", err)
+	}
+	if err := quotient(); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cuda/kernels"
 	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
 )
 
 // purposeTables are the twiddle factors of the transforms.
@@ -83,7 +84,12 @@ func (c *tableCache) use(t *task, ntt *kernels.NTT, k tableKey, tab *table) (*ke
 	if tab.mem != nil && tab.mem.live() == nil {
 		return tab.t, nil
 	}
-	mem, err := t.keep(tabled, ntt.TableBytes(k.domain, k.basis), purposeTables, alloc.Dirty)
+	size := ntt.TableBytes(k.domain, k.basis)
+	if tab.mem != nil && size > t.room {
+		// They were there when the operation asked for its memory.
+		return nil, &gpu.StaleError{Device: c.e.card.name, What: "the tables of a transform"}
+	}
+	mem, err := t.keep(tabled, size, purposeTables, alloc.Dirty)
 	if err != nil {
 		return nil, err
 	}
