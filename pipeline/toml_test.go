@@ -174,7 +174,7 @@ func TestLoadErrors(t *testing.T) {
 		{`name = "squares"`, `nam = "squares"`, "line 2: unknown key nam"},
 		{`name = "squares"`, `name = 5`, "line 2: key name: 5 is not a string"},
 		{`"fail-key"`, `"never"`, "line 3: on-error is \"never\""},
-		{`host = "4GiB"`, `host = "4 elephants"`, "line 6: read \"4 elephants\""},
+		{`host = "4GiB"`, `host = "4 elephants"`, "line 6: \"4 elephants\" is no number of bytes"},
 		{`host = "4GiB"`, `moon = "4GiB"`, "line 6: unknown memory space"},
 		{`name = "numbers"`, `name = "letters"`, "line 9: source \"letters\" is bound to nothing (known: numbers)"},
 		{`name = "show" #`, `name = "shw" #`, "line 12: stage \"shw\" is not in the registry (known: deep, power, show, text)"},
