@@ -25,7 +25,8 @@ type Set struct {
 
 // Chooser chooses one of the processors of a set for a job: its index, and what
 // is called once when the job has left it. failed says on which of them the job
-// has failed before, and which are lost to the process. It is called by any goroutine and does not wait.
+// has failed before, and which are lost to the process. It is called by any
+// goroutine and does not wait.
 type Chooser func(failed []bool) (i int, done func())
 
 // Spread makes a set. A nil choose takes the one with the fewest jobs, in turn

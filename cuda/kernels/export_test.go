@@ -23,12 +23,6 @@ func (m *MSM) PlanSegments(n, c, lmax, size int) (Plan, error) {
 // Segment is the number of buckets of a segment.
 func (p *Plan) Segment() int { return p.segment }
 
-// Shape gives threads of a block and bytes of shared memory of accumulate.
-func Shape(id curve.ID, g curve.Group) (threads, shared int) {
-	s := shapeOf(id, g)
-	return s.threads, s.threads * s.adder
-}
-
 // Functions are kernels of the group whose registers matter.
 func (m *MSM) Functions() ([]gpu.Function, error) {
 	if m.g == curve.InG1 {
