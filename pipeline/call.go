@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
@@ -18,6 +19,8 @@ type call struct {
 	hold  hold
 	final bool // no try follows: early release is allowed
 	scope *alloc.Scope
+
+	waited atomic.Int64 // ns that the stage says it has waited
 }
 
 type callKey struct{}
@@ -165,4 +168,22 @@ func EndParts(ctx context.Context) func(parts ...string) {
 	}
 	st, it := c.st, c.item
 	return func(parts ...string) { it.endParts(st, parts) }
+}
+
+// Waited says that d of the time that the stage has had its item was spent waiting
+// for its turn at something: it counts as time that the stage waited for input,
+// and not as busy. It does nothing outside of a stage.
+func Waited(ctx context.Context, d time.Duration) {
+	if c := callOf(ctx); c != nil && d > 0 {
+		c.waited.Add(int64(d))
+	}
+}
+
+// BudgetOf is the budget of the run that the item is in; nil where there is none,
+// and outside of a graph. It may be asked for in what states a stage's needs too.
+func BudgetOf(ctx context.Context) *alloc.Budget {
+	if c := callOf(ctx); c != nil {
+		return c.item.run.budget
+	}
+	return nil
 }

@@ -68,6 +68,10 @@ func (s *station) process(m message) {
 		}
 	}
 	c.end()
+	if d := c.waited.Load(); d > 0 {
+		s.busy.Add(-d)
+		s.waitIn.Add(d)
+	}
 	s.settle(it, since, &out)
 }
 
