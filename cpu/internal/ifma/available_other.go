@@ -11,3 +11,7 @@ func kernelsG1x254() *kernels    { return nil }
 func kernelsG2x254() *kernels    { return nil }
 func nttKernels381() *nttKernels { return nil }
 func nttKernels254() *nttKernels { return nil }
+func kernelsFp381() fieldKernels { return fieldKernels{} }
+func kernelsFp254() fieldKernels { return fieldKernels{} }
+func kernelsFr381() fieldKernels { return fieldKernels{} }
+func kernelsFr254() fieldKernels { return fieldKernels{} }

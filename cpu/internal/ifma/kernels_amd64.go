@@ -91,3 +91,8 @@ func nttKernels254() *nttKernels {
 		mulVecx254, mulOnex254, expandx254,
 	}
 }
+
+func kernelsFp381() fieldKernels { return fieldKernels{loadFp381, storeFp381, mulFp381} }
+func kernelsFp254() fieldKernels { return fieldKernels{loadFp254, storeFp254, mulFp254} }
+func kernelsFr381() fieldKernels { return fieldKernels{loadFr381, storeFr381, mulFr381} }
+func kernelsFr254() fieldKernels { return fieldKernels{loadFr254, storeFr254, mulFr254} }

@@ -182,6 +182,21 @@ func (f *field) weakFrom(v vec, top, q, mask VecVirtual) {
 	VPANDQ(mask, v[f.nl-1], v[f.nl-1])
 }
 
+// subtractOnce brings a normalised value below 2p to the one below p.
+func (f *field) subtractOnce(v vec, mask VecVirtual) {
+	d := f.newVec()
+	for j := range d {
+		VMOVDQA64(v[j], d[j])
+		VPSUBQ_BCST(f.k("1p", j), d[j], d[j])
+	}
+	f.carry(d, mask)
+	neg := K()
+	VPMOVQ2M(d[f.nl-1], neg)
+	for j := range v { // keep v where v − p is negative
+		VPBLENDMQ(v[j], d[j], neg, v[j])
+	}
+}
+
 // term is one product that a way of mul accumulates: a puts limb i of one
 // factor, which is scanned once, in r; b(j) is limb j of the other one in memory.
 type term struct {

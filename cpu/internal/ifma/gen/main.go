@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	kernel := flag.String("kernel", "", "which file to write: g1_381, g2_381, g1_254, g2_254, fr_381, fr_254")
+	kernel := flag.String("kernel", "", "which file to write: g1_381, g2_381, g1_254, g2_254, fr_381, fr_254, vec_fp381, vec_fp254, vec_fr381, vec_fr254")
 	flag.Parse()
 	ConstraintExpr("amd64,!purego")
 	switch *kernel {
@@ -33,9 +33,23 @@ func main() {
 	case "fr_254":
 		fr254.data()
 		(&ntt{field: fr254}).emit()
+	case "vec_fp381":
+		emitVector(fp381, "Fp381")
+	case "vec_fp254":
+		emitVector(fp254, "Fp254")
+	case "vec_fr381":
+		emitVector(fr381, "Fr381")
+	case "vec_fr254":
+		emitVector(fr254, "Fr254")
 	default:
 		fmt.Fprintln(os.Stderr, "gen: unknown kernel", *kernel)
 		os.Exit(2)
 	}
 	Generate()
+}
+
+func emitVector(f *field, tag string) {
+	v := &vector{f, tag}
+	v.prepare()
+	v.emit()
 }

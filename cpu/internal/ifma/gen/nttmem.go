@@ -21,17 +21,7 @@ func (n *ntt) below2p(v vec, mask VecVirtual) {
 // canonical brings a raw value ≥ 0 below p.
 func (n *ntt) canonical(v vec, mask VecVirtual) {
 	n.below2p(v, mask)
-	d := n.newVec()
-	for j := range d {
-		VMOVDQA64(v[j], d[j])
-		VPSUBQ_BCST(n.k("1p", j), d[j], d[j])
-	}
-	n.carry(d, mask)
-	neg := K()
-	VPMOVQ2M(d[n.nl-1], neg)
-	for j := range v { // keep v where v − p is negative
-		VPBLENDMQ(v[j], d[j], neg, v[j])
-	}
+	n.subtractOnce(v, mask)
 }
 
 // stepped begins a kernel with n vectors on one side and memory in steps on the other.
