@@ -31,6 +31,7 @@ type core struct {
 	handed  atomic.Pointer[cell] // where it is counted now, once it was handed over
 	res     *Reservation
 	tracker *Tracker
+	id      uint64  // for observers; 0 if there were none when it was made
 	rec     *record // debug only
 	unmap   func()  // mapped files only
 }
@@ -116,12 +117,7 @@ func (c *core) Hand(stage Stage) {
 	if c.at().stage == stage {
 		return
 	}
-	to := c.tracker.cell(first.kind, first.space, stage%maxStages, first.purpose)
-	old := c.handed.Swap(to)
-	if old == nil {
-		old = first
-	}
-	old.moveTo(to, c.bytes)
+	c.recount(c.tracker.cell(first.kind, first.space, stage%maxStages, first.purpose))
 	if Debug {
 		c.rec.hand(stage)
 	}
@@ -142,7 +138,7 @@ func (c *core) free() {
 			return
 		}
 	}
-	at.sub(c.bytes)
+	c.uncount(at)
 	if c.res != nil {
 		c.res.undraw(c.space, c.bytes)
 	}
@@ -153,7 +149,7 @@ func (c *core) free() {
 func (c *core) start(s *Scope, k Kind, p Purpose, bytes int64) {
 	c.space, c.kind, c.bytes, c.res, c.tracker = s.space, k, bytes, s.res, s.tracker
 	c.maker = s.tracker.cell(k, s.space, s.stage%maxStages, p)
-	c.maker.add(bytes)
+	c.count(s.tag)
 }
 
 // Buffer is a vector of n elements of T outside Go's heap. It begins with one

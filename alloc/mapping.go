@@ -66,7 +66,7 @@ func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
 			}
 		}
 	}
-	sc := &Scope{tracker: s.tracker, stage: s.stage, space: Host}
+	sc := &Scope{tracker: s.tracker, stage: s.stage, space: Host, tag: s.tag}
 	m.start(sc, MappedFile, Key, n)
 	if Debug {
 		m.rec = s.tracker.debug.born(&m.core, s.stage, Key)

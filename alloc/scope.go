@@ -10,6 +10,7 @@ type Scope struct {
 	stage   Stage
 	space   Space
 	res     *Reservation
+	tag     uint64
 }
 
 var unowned = &Scope{tracker: std}
@@ -34,6 +35,17 @@ func (s *Scope) In(space Space) *Scope {
 	t.space = space
 	return &t
 }
+
+// Tagged is the same scope with a tag, which observers see in what is made in the
+// scope: it says for which call of a stage that was, say. See [Tracker.NextTag].
+func (s *Scope) Tagged(tag uint64) *Scope {
+	t := *s.orUnowned()
+	t.tag = tag
+	return &t
+}
+
+// Tag is what Tagged was given; 0 if it was not called.
+func (s *Scope) Tag() uint64 { return s.orUnowned().tag }
 
 // Stage is who allocates.
 func (s *Scope) Stage() Stage { return s.orUnowned().stage }

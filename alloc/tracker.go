@@ -97,6 +97,11 @@ type Tracker struct {
 	providers [MaxSpaces]atomic.Pointer[Provider]
 	debug     *debugState
 
+	watch   atomic.Pointer[watch] // nil when nobody observes
+	watchMu sync.Mutex
+	ids     uint64 // of what observers have heard; under watchMu
+	tags    atomic.Uint64
+
 	freeErrors atomic.Int64
 	freeError  atomic.Pointer[error]
 
