@@ -114,6 +114,9 @@ type member struct {
 
 	placed, finished, given int64
 	most                    int
+
+	fails int // in a row
+	rest  int // placements elsewhere until it is asked first again
 }
 
 // Ask is what is to be placed.
@@ -197,6 +200,16 @@ func (b *Balance) Take(ctx context.Context, a Ask) (*Place, error) {
 	}
 }
 
+// Peek is the member that an item would be placed on now, or one of those that it
+// would wait for. It is not placed.
+func (b *Balance) Peek(a Ask) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.Now = true
+	i, _ := b.choose(&a)
+	return i
+}
+
 // sweep places who waits, as far as there are places. Callers hold mu.
 func (b *Balance) sweep() {
 	for k := 0; k < len(b.queue); {
@@ -216,6 +229,9 @@ func (b *Balance) put(i int, a *Ask) *Place {
 	m := b.members[i]
 	if m.items == 0 {
 		m.last, m.lastAt = b.now(), m.busyAt(b.now())
+	}
+	for _, x := range b.members {
+		x.rest = max(x.rest-1, 0)
 	}
 	m.items++
 	m.placed++
@@ -252,7 +268,7 @@ func (b *Balance) choose(a *Ask) (int, bool) {
 	// A card with no item at all comes first.
 	var idle []candidate
 	for _, c := range able {
-		if b.members[c.i].items == 0 && !c.lacks {
+		if m := b.members[c.i]; m.items == 0 && m.rest == 0 && !c.lacks {
 			idle = append(idle, c)
 		}
 	}
@@ -449,6 +465,20 @@ func (p *Place) arrive() {
 	}
 }
 
+// Fail says that the item failed for a reason that may be the card's. A card that
+// fails one item after another is not the first to be asked any more, or it would
+// soon have failed them all: it gets one in two, in four, in eight …, until it has
+// finished one.
+func (p *Place) Fail() {
+	b, m := p.b, p.b.members[p.i]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.fails < 6 {
+		m.fails++
+	}
+	m.rest = 1 << m.fails
+}
+
 // Leave gives the place to another item. done says that the card has done all
 // that there was to do. A second Leave does nothing.
 func (p *Place) Leave(done bool) {
@@ -463,6 +493,7 @@ func (p *Place) Leave(done bool) {
 	m.items--
 	if done {
 		m.finished++
+		m.fails, m.rest = 0, 0
 		m.sample(b.now())
 	} else {
 		m.given++

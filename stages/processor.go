@@ -25,7 +25,7 @@ func (p *Prover) turn(ctx context.Context) (ar groth16.Arithmetic, first bool) {
 	if !ok {
 		v = p.next(n)
 	}
-	return memberOf(ctx, v.ar), v.first
+	return p.member(ctx, v.ar), v.first
 }
 
 // staging is the processor as the stages call it.

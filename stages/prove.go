@@ -91,7 +91,7 @@ func Need(p *Prover, o BatchOptions) (alloc.Amount, error) {
 	if err != nil {
 		return alloc.Amount{}, err
 	}
-	_, err = g.Run(context.Background())
+	_, err = g.Run(context.WithValue(context.Background(), needKey{}, true))
 	var refused *pipeline.AdmitError
 	if !errors.As(err, &refused) {
 		return alloc.Amount{}, fmt.Errorf("state the need of a job: %w", err)

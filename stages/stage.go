@@ -22,7 +22,15 @@ func (s *stage[In, Out]) Name() string { return s.name }
 
 // Run implements pipeline.Stage.
 func (s *stage[In, Out]) Run(ctx context.Context, in In) (Out, error) {
+	end, err := s.p.begin(ctx, s.name)
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	ended := errUnwound
+	defer func() { end(ended) }()
 	out, err := s.run(ctx, in)
+	ended = err
 	if err != nil {
 		err = s.p.verdict(err)
 	}
@@ -71,5 +79,8 @@ func (s spoiled) FromStart() bool {
 
 // Unwrap gives the cause.
 func (s spoiled) Unwrap() error { return s.error }
+
+// errUnwound is what a stage that did not return has failed with.
+var errUnwound = errors.New("the stage did not return")
 
 var errNoInput = errors.New("the input lacks a vector that this stage reads")

@@ -29,14 +29,14 @@ func standard(p *Prover, jobs *pipeline.Port[Job], last []pipeline.NodeOption, o
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	off := append([]pipeline.NodeOption{pipeline.Capacity(pipeline.Unbounded)}, opts...)
+	off := append([]pipeline.NodeOption{pipeline.Capacity(pipeline.Unbounded)}, p.setOptions(NameBG2MSM, opts)...)
 
 	w := pipeline.Via(jobs, Synthesize(p), opts...)
-	evaluations := pipeline.Via(w, Prestage(p), opts...)
-	quotient := pipeline.Via(evaluations, NTT(p), opts...)
-	h := pipeline.Via(quotient, HMSM(p), opts...)
-	split := pipeline.Via(w, BatchAdd(p), opts...)
-	sums := pipeline.Via(split, TailMSM(p), opts...)
+	evaluations := pipeline.Via(w, Prestage(p), p.setOptions(NamePrestage, opts)...)
+	quotient := pipeline.Via(evaluations, NTT(p), p.setOptions(NameNTT, opts)...)
+	h := pipeline.Via(quotient, HMSM(p), p.setOptions(NameHMSM, opts)...)
+	split := pipeline.Via(w, BatchAdd(p), p.setOptions(NameBatchAdd, opts)...)
+	sums := pipeline.Via(split, TailMSM(p), p.setOptions(NameTailMSM, opts)...)
 	b2 := pipeline.Via(w, BG2MSM(p), off...)
 	joined := pipeline.Join3(h, sums, b2, pipeline.Name("sums"))
 	return pipeline.Via(joined, Assemble(p), append(last, opts...)...), nil
