@@ -22,6 +22,7 @@ type Card struct {
 	Minor   int    `json:"minor,omitempty"`
 	Shared  int64  `json:"shared,omitempty"` // bytes of shared memory a block may have [227 KiB]
 	L2      int64  `json:"l2,omitempty"`     // bytes [50 MiB]
+	Launch  int64  `json:"launch,omitempty"` // microseconds that each launch takes beyond its work, without a processor: a card that is slower
 }
 
 // Mode is when streams do their work.

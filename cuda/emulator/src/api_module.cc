@@ -145,6 +145,7 @@ void run_launch(Context& c, Card& card, const Launch& l) {
   auto from = Clock::now();
   card.running++;
   Trouble t = run_grid(l);
+  if (card.config.launch) std::this_thread::sleep_for(std::chrono::microseconds(card.config.launch));
   card.running--;
   card.busy += uint64_t(std::chrono::nanoseconds(Clock::now() - from).count());
   if (t != Fine) return poison(c, code_of(t), (std::string(why(t)) + ": " + name).c_str());

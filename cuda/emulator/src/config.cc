@@ -109,6 +109,7 @@ bool read_card(Reader& r, CardConfig* c) {
     if (k == "minor") return r.number(&c->minor);
     if (k == "shared") return r.number(&c->shared);
     if (k == "l2") return r.number(&c->l2);
+    if (k == "launch") return r.number(&c->launch);
     return r.fail("unknown field " + k);
   });
 }

@@ -15,6 +15,7 @@ struct CardConfig {
   int sms = 4, major = 9, minor = 0;
   uint64_t shared = 232448;       // bytes of shared memory that a block may have, opted in
   uint64_t l2 = 50 << 20;
+  uint64_t launch = 0;            // microseconds that each launch takes beyond its work, asleep
 };
 
 enum Mode { Async, Late, Eager };
