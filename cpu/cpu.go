@@ -10,11 +10,27 @@
 // share inversions ("Simultaneous inversion", Montgomery 1987, section 10.3.1).
 // Bucket memory is that of one round of windows, whatever the number of
 // workers.
+//
+// On a processor with AVX-512 IFMA, sums and transforms of some size are done by
+// vector kernels, eight elements at once ([Vectors], [VectorsEnv]); results are
+// the same, bit for bit.
+//
+// # Timing
+//
+// Nothing here hides the scalars from somebody who can measure time, caches or
+// memory accesses. Sums skip zeros, sort terms by digits of the scalars, read
+// points in that order, and treat equal and opposite points apart; a witness
+// that is all bits takes a fraction of the time of a random one. Single
+// products, sums and differences in vectors of a [Field] take the same time
+// whatever the values are, as do the butterflies of a transform, whose
+// memory accesses depend on its size alone; but neither is tested for it, and
+// gnark-crypto, which does the rest, does not promise it.
 package cpu
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 
 	"golang.org/x/sync/semaphore"
@@ -22,6 +38,7 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cpu/internal/bls12381"
 	"github.com/snarkline/snarkline/cpu/internal/bn254"
+	"github.com/snarkline/snarkline/cpu/internal/ifma"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -38,6 +55,7 @@ type kernels interface {
 	Tail(ctx context.Context, q curve.Query, classes []curve.Class, out []uint32) (int, error)
 	MSMG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []curve.Scalar, pick []uint32) (curve.G1, error)
 	MSMG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []curve.Scalar, pick []uint32) (curve.G2, error)
+	Transform(ctx context.Context, sc *alloc.Scope, d curve.Domain, a []curve.Scalar, inverse, coset, reversed bool) error
 	QuotientScratch(n int, basis curve.Basis, folded bool) alloc.Amount
 	MSMScratch(g curve.Group, n int) alloc.Amount
 }
@@ -50,6 +68,7 @@ type Engine struct {
 	id      curve.ID
 	workers int
 	vectors bool
+	chosen  bool // vectors was set by an option
 }
 
 // Option sets how an Engine works.
@@ -59,8 +78,41 @@ type Option func(*Engine)
 func Workers(n int) Option { return func(e *Engine) { e.workers = n } }
 
 // Vectors says whether AVX-512 IFMA kernels may be used where the processor has
-// them; it is on by default.
-func Vectors(on bool) Option { return func(e *Engine) { e.vectors = on } }
+// them; they are by default, or as [VectorsEnv] says. Either way each operation
+// is given to them from the size on from which they were measured to be faster.
+func Vectors(on bool) Option { return func(e *Engine) { e.vectors, e.chosen = on, true } }
+
+// VectorsEnv is the environment variable that decides about vector kernels
+// where no option does: "on" forces them, and [New] fails on a processor without
+// AVX-512 IFMA; "off" forces the portable code; "" and "auto" take what
+// there is.
+const VectorsEnv = "SNARKLINE_VECTORS"
+
+// fromEnv reads VectorsEnv, unless an option has decided.
+func (e *Engine) fromEnv() error {
+	if e.chosen {
+		return nil
+	}
+	switch v := os.Getenv(VectorsEnv); v {
+	case "", "auto":
+	case "off":
+		e.vectors = false
+	case "on":
+		if !ifma.Available() {
+			return fmt.Errorf("%s=on: this processor has no AVX-512 IFMA", VectorsEnv)
+		}
+	default:
+		return fmt.Errorf("%s=%q: want on, off or auto", VectorsEnv, v)
+	}
+	return nil
+}
+
+// HasVectors reports whether this processor has what the vector kernels need:
+// AVX-512 F, DQ, VL, IFMA and VBMI2.
+func HasVectors() bool { return ifma.Available() }
+
+// UsesVectors reports whether large operations of e are done by vector kernels.
+func (e *Engine) UsesVectors() bool { return e.vectors && ifma.Available() }
 
 // New makes the arithmetic for a curve. It holds no memory to speak of and
 // needs no closing.
@@ -73,6 +125,9 @@ func newEngine(id curve.ID, opts ...Option) (*Engine, *semaphore.Weighted, error
 	e := &Engine{id: id, vectors: true}
 	for _, o := range opts {
 		o(e)
+	}
+	if err := e.fromEnv(); err != nil {
+		return nil, nil, fmt.Errorf("arithmetic on the CPU: %w", err)
 	}
 	if e.workers <= 0 {
 		e.workers = runtime.GOMAXPROCS(0)

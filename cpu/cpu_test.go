@@ -177,3 +177,105 @@ func TestNoHeap(t *testing.T) {
 		}
 	}
 }
+
+// TestVectorsEnv has the variable decide, and options have the last word.
+func TestVectorsEnv(t *testing.T) {
+	has := HasVectors()
+	if !has {
+		t.Log("NO AVX-512 IFMA HERE: only the portable code is tested in this run")
+	}
+	for _, c := range []struct {
+		env   string
+		opts  []Option
+		fails bool
+		uses  bool
+	}{
+		{"", nil, false, has},
+		{"auto", nil, false, has},
+		{"off", nil, false, false},
+		{"on", nil, !has, has},
+		{"off", []Option{Vectors(true)}, false, has},
+		{"on", []Option{Vectors(false)}, false, false},
+		{"perhaps", nil, true, false},
+	} {
+		t.Setenv(VectorsEnv, c.env)
+		e, err := New(curve.BN254, c.opts...)
+		if (err != nil) != c.fails {
+			t.Fatalf("%q: %v", c.env, err)
+		}
+		if err == nil && e.UsesVectors() != c.uses {
+			t.Errorf("%q, %d options: uses vectors: %v", c.env, len(c.opts), e.UsesVectors())
+		}
+	}
+}
+
+// TestField goes there and back, and multiplies by one.
+func TestField(t *testing.T) {
+	for _, id := range curve.All() {
+		f, err := NewField(id, false)
+		if !HasVectors() {
+			if !errors.Is(err, ErrNoVectors) {
+				t.Errorf("no vectors: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := peerOf(id)
+		in, ones := make([]curve.Scalar, 2*FieldBatch), make([]curve.Scalar, 2*FieldBatch)
+		for i := range in {
+			in[i], ones[i] = p.random(), p.scalar(1)
+		}
+		v, w, out := make([]uint64, f.Words(len(in))), make([]uint64, f.Words(len(in))), make([]curve.Scalar, len(in))
+		err = errors.Join(f.Load(v, curve.Bytes(in)), f.Load(w, curve.Bytes(ones)), f.Mul(v, v, w), f.Store(curve.Bytes(out), v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range in {
+			if in[i] != out[i] {
+				t.Fatalf("%v: element %d differs", id, i)
+			}
+		}
+	}
+	if _, err := NewField(0, true); err == nil {
+		t.Error("no curve: no error")
+	}
+}
+
+// TestTransform goes there and back, the two orders taking turns.
+func TestTransform(t *testing.T) {
+	defer alloc.CheckLeaks(t)
+	for _, id := range curve.All() {
+		p := peerOf(id)
+		d, _ := p.domain(1 << 10)
+		d.Log = 10
+		in := make([]curve.Scalar, 1<<10)
+		for i := range in {
+			in[i] = p.random()
+		}
+		for _, vectors := range []bool{false, true} {
+			e, err := New(id, Workers(2), Vectors(vectors))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, coset := range []bool{false, true} {
+				a := append([]curve.Scalar(nil), in...)
+				if err := e.Transform(context.Background(), nil, d, Transform{Coset: coset}, a); err != nil {
+					t.Fatal(err)
+				}
+				if a[1] == in[1] && a[2] == in[2] {
+					t.Error("nothing was done")
+				}
+				if err := e.Transform(context.Background(), nil, d, Transform{Inverse: true, Coset: coset, Reversed: true}, a); err != nil {
+					t.Fatal(err)
+				}
+				for i := range in {
+					if a[i] != in[i] {
+						t.Fatalf("%v, vectors %v, coset %v: element %d differs", id, vectors, coset, i)
+					}
+				}
+			}
+		}
+	}
+}

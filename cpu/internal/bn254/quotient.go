@@ -118,6 +118,8 @@ type transforms interface {
 	// coefficients takes values on the domain, or its coset, to coefficients
 	// in bit-reversed order.
 	coefficients(ctx context.Context, v []curve.Scalar, coset bool) error
+	// one does a single transform of any kind.
+	one(ctx context.Context, a []curve.Scalar, inverse, coset, reversed bool) error
 }
 
 // transforms draws the scratch of the transforms for q.
