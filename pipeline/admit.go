@@ -12,6 +12,13 @@ import (
 // admit lets an item enter: with a budget, once its peak fits.
 func (r *run) admit(s *station, it *item, job any) error {
 	since := r.now()
+	if r.heard {
+		e := Event{Kind: Arrived, At: since, Stage: s.node.name, Key: it.key, Item: it.id}
+		if it.story != nil {
+			e.Attempt = len(it.story.past)
+		}
+		r.tell(e)
+	}
 	if plan := it.part.plan; plan != nil {
 		sh, err := plan.shapeOf(job, it)
 		if err != nil {
@@ -26,7 +33,8 @@ func (r *run) admit(s *station, it *item, job any) error {
 	raise(&r.inFlightPeak, r.inFlight.Add(1))
 	if r.heard {
 		now := r.now()
-		r.tell(Event{Kind: Admitted, At: now, Stage: s.node.name, Key: it.key, Wait: now - since})
+		r.tell(Event{Kind: Admitted, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Item: it.id,
+			needs: func() []StageNeed { return r.needsOf(it, job) }})
 	}
 	return nil
 }

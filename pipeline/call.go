@@ -15,6 +15,7 @@ import (
 type call struct {
 	st    *station
 	item  *item
+	id    uint64 // for listeners; 0 without any
 	mu    sync.Mutex
 	hold  hold
 	final bool // no try follows: early release is allowed
@@ -54,13 +55,20 @@ func (c *call) Value(key any) any {
 }
 
 func (c *call) allocScope() *alloc.Scope {
-	if c.item.res == nil || c.st.run.g.unsafe.releaseEarly {
+	res := c.item.res
+	if c.st.run.g.unsafe.releaseEarly {
+		res = nil
+	}
+	if res == nil && c.id == 0 {
 		return c.st.scope
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.scope == nil {
-		c.scope = alloc.NewScope(c.st.owner, alloc.Host, c.item.res)
+		c.scope = alloc.NewScope(c.st.owner, alloc.Host, res)
+		if c.id != 0 {
+			c.scope = c.scope.Tagged(c.id)
+		}
 	}
 	return c.scope
 }
@@ -82,10 +90,10 @@ func (c *call) end() {
 func (c *call) early() {
 	if r := c.st.run; r.heard {
 		c.mu.Lock()
-		n := c.hold.bytes()
+		h := c.hold
 		c.mu.Unlock()
-		if n > 0 {
-			r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: n})
+		if n := h.bytes(); n > 0 {
+			r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: n, Item: c.item.id, Call: c.id, hold: h})
 		}
 	}
 	c.end()
@@ -101,7 +109,7 @@ func (c *call) drop(ref alloc.Ref) bool {
 	c.mu.Unlock()
 	c.st.held.subRef(ref)
 	if r := c.st.run; r.heard {
-		r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: ref.Bytes()})
+		r.tell(Event{Kind: Dropped, At: r.now(), Stage: c.st.node.name, Key: c.item.key, Bytes: ref.Bytes(), Item: c.item.id, Call: c.id, hold: hold{one: ref}})
 	}
 	h := hold{one: ref}
 	c.st.run.release(c.st, c.item, &h)

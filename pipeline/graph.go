@@ -262,6 +262,8 @@ func (g *Graph) SetWorkers(stage string, n int) error {
 	if n < 1 {
 		return fmt.Errorf("set workers of %s: %d is less than 1", stage, n)
 	}
+	var tell func()
+	defer func() { callIf(tell) }()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	nd := g.names[stage]
@@ -271,6 +273,7 @@ func (g *Graph) SetWorkers(stage string, n int) error {
 	nd.workers = n
 	if g.run != nil {
 		g.run.stations[nd.id].setWorkers(n)
+		tell = g.run.resized(nd)
 	}
 	return nil
 }
@@ -281,6 +284,8 @@ func (g *Graph) SetCapacity(stage string, n int) error {
 	if n < 1 && n != Unbounded {
 		return fmt.Errorf("set capacity of %s: %d is less than 1 and not Unbounded", stage, n)
 	}
+	var tell func()
+	defer func() { callIf(tell) }()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	nd := g.names[stage]
@@ -290,6 +295,7 @@ func (g *Graph) SetCapacity(stage string, n int) error {
 	nd.capacity = n
 	if g.run != nil {
 		g.run.stations[nd.id].q.setCapacity(n)
+		tell = g.run.resized(nd)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type item struct {
 	run    *run
 	part   *component
 	key    Key
+	id     uint64       // of the attempt, for listeners
 	seq    uint64       // order of entry into its component
 	live   atomic.Int32 // messages there are
 	failed atomic.Bool

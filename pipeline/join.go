@@ -73,6 +73,7 @@ func (s *station) arrive(slot int, m message) {
 		}
 	}
 	j.mu.Unlock()
+	s.tellOf(Met, it, 0, nil)
 	t := s.tuple(p)
 	j.recycle(p)
 	r.leave(it, j.inputs-1)

@@ -64,6 +64,7 @@ type shape struct {
 	best    []alloc.Amount // by ideal: the peak from there on
 	parts   []livePart
 	scratch []alloc.Amount
+	stated  []StageNeed       // what the stages said
 	fewer   map[string]*shape // by what has ended early; under the plan's mu
 }
 
@@ -156,19 +157,11 @@ func (p *plan) enumerate() {
 func (p *plan) shapeOf(job any, it *item) (*shape, error) {
 	needs := make([]Need, len(p.stages))
 	for i, s := range p.stages {
-		ask := s.node.needs
-		if s.node.needsIn != nil {
-			ask = func(job any) Need { return s.node.needsIn(&call{st: s, item: it}, job) }
-		}
-		if ask == nil {
-			continue
-		}
-		if err := guard(func() { needs[i] = ask(job) }); err != nil {
+		need, err := s.ask(job, it)
+		if err != nil {
 			return nil, &StageError{Stage: s.node.name, Key: it.key, Err: fmt.Errorf("state needs: %w", err)}
 		}
-		if err := needs[i].check(); err != nil {
-			return nil, &StageError{Stage: s.node.name, Key: it.key, Err: fmt.Errorf("state needs: %w", err)}
-		}
+		needs[i] = need
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,8 +176,50 @@ func (p *plan) shapeOf(job any, it *item) (*shape, error) {
 		clear(p.known)
 	}
 	s := p.evaluate(needs)
+	for i := range needs {
+		if st := p.stages[i]; st.states() {
+			s.stated = append(s.stated, StageNeed{st.node.name, needs[i]})
+		}
+	}
 	p.known[string(p.key)] = s
 	return s, nil
+}
+
+// states reports whether the stage says what it needs.
+func (s *station) states() bool { return s.node.needs != nil || s.node.needsIn != nil }
+
+// ask is what the stage says that it needs for the item of job.
+func (s *station) ask(job any, it *item) (need Need, err error) {
+	if !s.states() {
+		return need, nil
+	}
+	if err := guard(func() {
+		if s.node.needsIn != nil {
+			need = s.node.needsIn(&call{st: s, item: it}, job)
+		} else {
+			need = s.node.needs(job)
+		}
+	}); err != nil {
+		return need, err
+	}
+	return need, need.check()
+}
+
+// needsOf is what the stages state of an item, for listeners. What cannot be
+// asked is left out.
+func (r *run) needsOf(it *item, job any) (out []StageNeed) {
+	if it.shape != nil {
+		return it.shape.stated
+	}
+	for _, s := range r.stations {
+		if s.part != it.part || !s.states() {
+			continue
+		}
+		if need, err := s.ask(job, it); err == nil {
+			out = append(out, StageNeed{s.node.name, need})
+		}
+	}
+	return out
 }
 
 func (n *Need) check() error {

@@ -124,6 +124,7 @@ func (o *orderer) run() {
 		if !ok {
 			break
 		}
+		o.st.tellOf(InTurn, m.item, 0, nil)
 		o.st.emit(m)
 	}
 	o.st.endOuts()

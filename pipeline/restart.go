@@ -109,7 +109,7 @@ func (r *run) again(s *station, it *item, err error) bool {
 	if it.failed.Swap(true) {
 		return true // it has failed, and that was answered
 	}
-	heir := &item{run: r, part: it.part, key: it.key, seq: it.seq, seen: it.seen}
+	heir := &item{run: r, part: it.part, key: it.key, id: r.attempts.Add(1), seq: it.seq, seen: it.seen}
 	heir.story = &story{source: it.story.source, job: it.story.job, hold: it.story.hold}
 	heir.story.past = append(append(heir.story.past, it.story.past...), err)
 	heir.live.Store(1)
@@ -133,7 +133,7 @@ func (r *run) noteRestart(s *station, it *item, err error, attempt int) {
 	}
 	r.failMu.Unlock()
 	if r.heard {
-		r.tell(Event{Kind: Restarted, At: r.now(), Stage: s.node.name, Key: it.key, Err: err, Attempt: attempt})
+		r.tell(Event{Kind: Restarted, At: r.now(), Stage: s.node.name, Key: it.key, Err: err, Attempt: attempt, Item: it.id})
 	}
 }
 
@@ -162,6 +162,7 @@ func (r *run) reenter(it *item) {
 		return
 	}
 	s.emit(m)
+	s.tellOf(Sent, it, 0, nil)
 }
 
 // told is err with those of the attempts before.

@@ -38,6 +38,7 @@ type run struct {
 
 	inFlight, inFlightPeak atomic.Int64
 	answered, failed, cut  atomic.Int64
+	attempts               atomic.Uint64 // at items, to number them
 	restarted              atomic.Int64
 	waits, waitTime        atomic.Int64
 	kept                   keeper
@@ -118,6 +119,11 @@ func (g *Graph) begin(ctx context.Context) (*run, error) {
 	r.scopeKey = scopeKeyOfAlloc()
 	r.build()
 	g.run = r
+	for _, l := range g.listeners {
+		if s, ok := l.(Starter); ok {
+			s.OnStart(Start{Graph: g.name, At: r.base, Settings: g.settingsLocked(), Budget: g.limits()})
+		}
+	}
 	r.start()
 	return r, nil
 }
@@ -309,7 +315,7 @@ func (r *run) noteFailure(s *station, it *item, err error) {
 	}
 	r.failMu.Unlock()
 	if r.heard {
-		r.tell(Event{Kind: Failed, At: r.now(), Stage: s.node.name, Key: it.key, Err: err})
+		r.tell(Event{Kind: Failed, At: r.now(), Stage: s.node.name, Key: it.key, Err: err, Item: it.id})
 	}
 }
 
@@ -347,6 +353,7 @@ func (r *run) dropAll(s *station, msgs []message) {
 // drop ends a message that nobody reads.
 func (r *run) drop(s *station, m message) {
 	m.item.cut.Store(true)
+	s.tellOf(Discarded, m.item, 0, &m.hold)
 	r.release(s, m.item, &m.hold)
 	r.leave(m.item, 1)
 }
@@ -419,7 +426,7 @@ func (r *run) leave(it *item, n int) {
 		r.inFlight.Add(-1)
 	}
 	if r.heard {
-		e := Event{Kind: Left, At: r.now(), Key: it.key}
+		e := Event{Kind: Left, At: r.now(), Key: it.key, Item: it.id}
 		if failed {
 			e.Err = errFailed
 		}
@@ -438,6 +445,9 @@ func (r *run) pass(it, heir *item) {
 	}
 	if it.admitted.Load() {
 		r.inFlight.Add(-1)
+	}
+	if r.heard {
+		r.tell(Event{Kind: Gone, At: r.now(), Key: it.key, Item: it.id})
 	}
 	it.values.mu.Lock()
 	heir.values.before = it.values.now

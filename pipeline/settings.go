@@ -336,6 +336,10 @@ func (s Settings) unused(names map[string]*node) (errs []error) {
 func (g *Graph) Settings() Settings {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.settingsLocked()
+}
+
+func (g *Graph) settingsLocked() Settings {
 	s := Settings{Budget: make(map[string]Size), Stages: make(map[string]StageSetting)}
 	for i, n := range g.limits() {
 		if n != 0 {

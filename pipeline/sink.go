@@ -109,6 +109,7 @@ func (s *station) gather() {
 		c.got = append(c.got, kept{m.item.key, m.val, m.hold})
 		c.mu.Unlock()
 		s.items.Add(1)
+		s.tellOf(Taken, m.item, 0, &m.hold)
 		r.leave(m.item, 1)
 	}
 }

@@ -167,13 +167,14 @@ func (f *feeder) yield(key Key, v any) bool {
 	}
 	s.items.Add(1)
 	s.emit(m)
+	s.tellOf(Sent, it, 0, nil)
 	return !r.stopped.Load()
 }
 
 // reject answers a value that cannot become an item.
 func (f *feeder) reject(key Key, err error) {
 	r := f.run
-	it := &item{run: r, part: &component{run: r}, key: key}
+	it := &item{run: r, part: &component{run: r}, key: key, id: r.attempts.Add(1)}
 	it.live.Store(1)
 	r.fail(f.st, it, err)
 	it.cut.Store(true)
@@ -184,7 +185,7 @@ func (f *feeder) reject(key Key, err error) {
 // the key before. It returns nil for a key that has failed. With an error the
 // item is to fail; the caller holds one message of it in any case.
 func (c *component) enter(s *station, key Key) (it *item, fresh bool, err error) {
-	it = &item{run: c.run, part: c, key: key, seen: s.turn}
+	it = &item{run: c.run, part: c, key: key, id: c.run.attempts.Add(1), seen: s.turn}
 	if c.items == nil {
 		it.live.Store(1)
 		it.seq = c.seq.Add(1) - 1

@@ -88,7 +88,7 @@ func (s *station) deliver(l outlink, m message) {
 	r, t := s.run, l.st
 	var ev Event
 	if r.heard {
-		ev = Event{Kind: Queued, Stage: t.node.name, Key: m.item.key, Bytes: m.hold.bytes()}
+		ev = Event{Kind: Queued, Stage: t.node.name, Key: m.item.key, Bytes: m.hold.bytes(), Item: m.item.id, Slot: l.slot, hold: m.hold}
 	}
 	if t.j != nil {
 		if r.heard {
@@ -110,7 +110,7 @@ func (s *station) deliver(l outlink, m message) {
 		during.leave(&s.held)
 		s.waitOut.Add(int64(waited))
 		if r.heard {
-			r.tell(Event{Kind: WaitedOut, At: since + waited, Stage: s.node.name, Key: m.item.key, Wait: waited})
+			r.tell(Event{Kind: WaitedOut, At: since + waited, Stage: s.node.name, Key: m.item.key, Wait: waited, Item: m.item.id})
 		}
 	}
 	if !done {

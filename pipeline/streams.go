@@ -180,6 +180,7 @@ func (s *station) send(in chan<- any, m *message) {
 		}
 	}
 	s.items.Add(1)
+	s.tellOf(Taken, m.item, 0, &m.hold)
 	// The references are the sink's now.
 	r.leave(m.item, 1)
 }

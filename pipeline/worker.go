@@ -4,6 +4,8 @@ import (
 	"errors"
 	"runtime/debug"
 	"time"
+
+	"github.com/snarkline/snarkline/alloc"
 )
 
 // work is a worker of a stage or function sink.
@@ -42,13 +44,16 @@ func (s *station) process(m message) {
 	// The lease is counted before it begins: nobody else knows of it yet.
 	s.held.add(&m.hold)
 	c := &call{st: s, item: it, hold: m.hold}
+	if r.heard {
+		c.id = alloc.Default().NextTag()
+	}
 	if r.g.unsafe.endAtStart {
 		c.end()
 	}
 	s.running.Add(1)
 	since := r.now()
 	if r.heard {
-		r.tell(Event{Kind: Begin, At: since, Stage: s.node.name, Key: it.key, Bytes: m.hold.bytes()})
+		r.tell(Event{Kind: Begin, At: since, Stage: s.node.name, Key: it.key, Bytes: m.hold.bytes(), Item: it.id, Call: c.id, hold: m.hold})
 	}
 	var out result
 	for attempt := 1; ; attempt++ {
@@ -61,7 +66,7 @@ func (s *station) process(m message) {
 		}
 		s.retries.Add(1)
 		if r.heard {
-			r.tell(Event{Kind: Retried, At: r.now(), Stage: s.node.name, Key: it.key, Err: out.err, Attempt: attempt})
+			r.tell(Event{Kind: Retried, At: r.now(), Stage: s.node.name, Key: it.key, Err: out.err, Attempt: attempt, Item: it.id, Call: c.id})
 		}
 		if !backOff(c, s.node.backoff, attempt) {
 			break
@@ -72,17 +77,17 @@ func (s *station) process(m message) {
 		s.busy.Add(-d)
 		s.waitIn.Add(d)
 	}
-	s.settle(it, since, &out)
+	s.settle(c, since, &out)
 }
 
 // settle does what is to be done with the result of a stage.
-func (s *station) settle(it *item, since time.Duration, out *result) {
-	r := s.run
+func (s *station) settle(c *call, since time.Duration, out *result) {
+	r, it := s.run, c.item
 	now := r.now()
 	s.running.Add(-1)
 	s.busy.Add(int64(now - since))
 	if r.heard {
-		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Bytes: out.hold.bytes(), Err: out.err})
+		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Bytes: out.hold.bytes(), Err: out.err, Item: it.id, Call: c.id, hold: out.hold})
 	}
 	if out.err != nil {
 		if err := s.wrap(it, out); !r.again(s, it, err) {
@@ -102,6 +107,9 @@ func (s *station) settle(it *item, since time.Duration, out *result) {
 		s.o.put(m)
 	default:
 		s.emit(m)
+	}
+	if s.node.kind != kindSink {
+		s.tellOf(Sent, it, c.id, nil)
 	}
 }
 
@@ -135,7 +143,7 @@ func (s *station) invoke(c *call, in any, out *result) {
 			return
 		}
 		c.end()
-		s.settle(c.item, since, &result{err: ErrGoexit})
+		s.settle(c, since, &result{err: ErrGoexit})
 	}()
 	*out = result{}
 	out.val, out.err = s.node.call(c, in)
