@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -72,12 +73,23 @@ size_t page_bytes() {
   return n;
 }
 
+// A system lets a process have so many mappings only, and a fiber is two. So
+// beyond KeptFibers a thread keeps none between grids: they are everybody's.
+constexpr size_t KeptFibers = 4096;
+std::atomic<size_t> fibers{0};  // that there are
+std::mutex spare_m;
+std::vector<Fiber*>& spare() {
+  static auto* v = new std::vector<Fiber*>;
+  return *v;
+}
+
 // Of a thread that ends, its fibers end too. A key and not a thread_local: the
 // library has little room for those.
 void end_runner(void* p) {
   auto r = static_cast<Runner*>(p);
   runner = nullptr;
   for (Fiber* f : r->all) free_fiber(f);
+  fibers -= r->all.size();
   if (r->shared) munmap(r->shared, SharedBytes + page_bytes());
   if (r->slots) munmap(r->slots, SlotBytes);
   delete r;
@@ -104,7 +116,18 @@ Fiber* take_fiber(Runner& r) {
     r.idle.pop_back();
     return f;
   }
-  Fiber* f = make_fiber(StackBytes, fiber_main);
+  Fiber* f = nullptr;
+  if (fibers > KeptFibers) {
+    std::lock_guard<std::mutex> l(spare_m);
+    if (!spare().empty()) {
+      f = spare().back();
+      spare().pop_back();
+      r.all.push_back(f);
+      return f;
+    }
+  }
+  f = make_fiber(StackBytes, fiber_main);
+  fibers++;
   if (!f) {
     fprintf(stderr, "emulator: no memory for the stack of a block's thread\n");
     abort();
@@ -328,6 +351,18 @@ void scrap(Runner& r) {
 }
 
 }  // namespace
+
+void spare_fibers() {
+  if (!runner || fibers <= KeptFibers) return;
+  Runner& r = *runner;
+  // They begin anew: what they remember of the thread that they ran on is wrong
+  // on another one.
+  for (Fiber* f : r.all) rewind_fiber(f, fiber_main);
+  std::lock_guard<std::mutex> l(spare_m);
+  spare().insert(spare().end(), r.all.begin(), r.all.end());
+  r.all.clear();
+  r.idle.clear();
+}
 
 static emu_export* first_export = nullptr;
 const emu_export* exports() { return first_export; }

@@ -28,6 +28,8 @@ void set_order(u32 order);
 // run_block runs one block of g to its end. On trouble it has told standard
 // error what and where, and the thread can run other blocks.
 Trouble run_block(const Grid& g, uint3 index);
+// spare_fibers gives the calling thread's fibers to whoever needs some, where there are many.
+void spare_fibers();
 // guarded runs f(arg) so that an access to memory that is not there is an answer.
 Trouble guarded(void (*f)(void*), void* arg);
 // Whether this thread runs a block or something guarded: then its faults are

@@ -19,11 +19,12 @@ struct Run {
   void go() {
     for (;;) {
       u64 b = next.fetch_add(1, std::memory_order_relaxed);
-      if (b >= total || trouble != Fine) return;
+      if (b >= total || trouble != Fine) break;
       uint3 at = {u32(b % g.grid.x), u32(b / g.grid.x % g.grid.y), u32(b / g.grid.x / g.grid.y)};
       Trouble t = run_block(g, at);
       if (t != Fine) trouble = t;
     }
+    spare_fibers();
   }
 };
 

@@ -1,0 +1,258 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cuda/emulator"
+	"github.com/snarkline/snarkline/curve"
+	"github.com/snarkline/snarkline/gpu"
+	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
+	"github.com/snarkline/snarkline/stages"
+)
+
+// yard is several emulated cards with a set over them, and what was seen of it.
+type yard struct {
+	engines []*Engine
+	set     *stages.Set
+
+	mu      sync.Mutex
+	has     []int // jobs of each card, by what the balance tells
+	waiting int
+	must    bool // a card has nothing and a job waits: the next event has to place one
+	waits   int
+	placed  []int
+	bad     []string
+	running map[string]int // jobs in each stage
+	most    map[string]int
+}
+
+// watch follows the balance by its events alone.
+func (y *yard) watch(e gpu.BalanceEvent) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.must && e.Kind != gpu.Placed {
+		y.bad = append(y.bad, fmt.Sprintf("a job waits beside a card that has none: %v, jobs %v, then event %v of card %d", y.waiting, y.has, e.Kind, e.Member))
+	}
+	switch e.Kind {
+	case gpu.Waiting:
+		y.waiting++
+		y.waits++
+	case gpu.GaveUp:
+		y.waiting--
+	case gpu.Placed:
+		y.waiting = max(y.waiting-1, 0)
+		y.has[e.Member]++
+		y.placed[e.Member]++
+	case gpu.Left:
+		y.has[e.Member]--
+	}
+	y.must = false
+	for i, n := range y.has {
+		y.must = y.must || y.waiting > 0 && n == 0 && y.engines[i].Lost() == nil
+	}
+}
+
+// listen counts how many jobs each stage has at once.
+func (y *yard) listen() pipeline.Option {
+	return pipeline.Listen(pipeline.ListenerFunc(func(e pipeline.Event) {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		switch e.Kind {
+		case pipeline.Begin:
+			y.running[e.Stage]++
+			y.most[e.Stage] = max(y.most[e.Stage], y.running[e.Stage])
+		case pipeline.End:
+			y.running[e.Stage]--
+		}
+	}))
+}
+
+// openYard opens cards for as long as the test runs.
+func openYard(t *testing.T, id curve.ID, config emulator.Config) *yard {
+	t.Helper()
+	onlyEmulated(t)
+	leakFree(t)
+	d, err := Open(emulator.Need(t, config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		clean(t)
+	})
+	n := len(d.Cards())
+	y := &yard{has: make([]int, n), placed: make([]int, n), running: map[string]int{}, most: map[string]int{}}
+	var members []groth16.Arithmetic
+	for _, c := range d.Cards() {
+		e, err := New(c, id, host(t, id), small...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		y.engines, members = append(y.engines, e), append(members, e)
+	}
+	y.set, err = stages.SpreadOptions{Balance: gpu.BalanceOptions{Places: 3, Watch: y.watch}}.Spread(members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+// prove runs a batch in which each card has room for room[i] jobs, and holds what
+// has to be so of every batch against what was seen.
+func (y *yard) prove(t *testing.T, k *keptKey, jobs int, room []int, lost int, opts ...pipeline.Option) ([]*stages.Result, *pipeline.Report) {
+	t.Helper()
+	p := prover(k, y.set)
+	p.Again, p.Elsewhere = 0, []groth16.Arithmetic{host(t, k.pk.Curve)}
+	if err := stages.Keep(ctx(), p); err != nil {
+		t.Fatal(err)
+	}
+	kept := make([]int64, len(y.engines))
+	var limits alloc.Amount
+	for i, e := range y.engines {
+		one := *p
+		one.Arith, one.Elsewhere = e, nil
+		need, err := stages.Need(&one, stages.BatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := e.card.space
+		limits[s] = int64(room[i]) * need[s]
+		opts = append(opts, pipeline.Budget(s, limits[s]))
+		alloc.Default().TrimPoolOf(s)
+		kept[i] = e.keys.bytes()
+	}
+	alloc.Default().ResetPeaks()
+	out := make([]*stages.Result, jobs)
+	var mu sync.Mutex
+	report, err := stages.Batch(ctx(), p, func(yield func(stages.Job) bool) {
+		for i := range jobs {
+			if !yield(stages.Job{Key: pipeline.Key{Job: "toy", Part: i}, Input: k.toy.witness(i)}) {
+				return
+			}
+		}
+	}, func(_ context.Context, r *stages.Result) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if out[r.Key.Part] != nil {
+			return errors.New("a key is answered twice")
+		}
+		out[r.Key.Part] = r
+		return nil
+	}, stages.BatchOptions{Options: append(opts, y.listen())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range out {
+		if r == nil {
+			t.Errorf("key %d is not answered", i)
+		} else if err := k.vk.Verify(r.Proof, k.toy.witness(i)[1:2]); err != nil {
+			t.Errorf("proof %d is refused: %v", i, err)
+		}
+	}
+	for _, e := range y.engines {
+		settle(e)
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if len(y.bad) > 0 {
+		t.Errorf("%d times: %s", len(y.bad), y.bad[0])
+	}
+	if y.waits == 0 {
+		t.Error("no job waited for a card: there is nothing to see")
+	}
+	for stage, n := range y.most {
+		// One worker was free at any time: none of a card's jobs waited for
+		// those of another.
+		if w := report.Stage(stage).Workers; stages.DefaultLanes()[stage] > 0 && n >= w {
+			t.Errorf("%d jobs in %s at once, %d workers", n, stage, w)
+		}
+	}
+	for i, e := range y.engines {
+		s := e.card.space
+		if peak := alloc.Default().Peak(s) - kept[i] - e.tables.bytes(); peak > limits[s] {
+			t.Errorf("%s: jobs had %d bytes, %d are its budget", e.Name(), peak, limits[s])
+		}
+		if peak := report.Budget.Peak[s]; peak > limits[s] || e.Lost() == nil && peak == 0 {
+			t.Errorf("%s: %d bytes were reserved of %d", e.Name(), peak, limits[s])
+		}
+	}
+	if lost == 0 && report.Budget.Waits > 0 {
+		t.Errorf("%d jobs waited for a card's budget after they were placed there", report.Budget.Waits)
+	}
+	if err := y.set.Balance().Check(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("placed %v, %d waits, most at once %v; %v", y.placed, y.waits, y.most, y.set.Balance().Stats())
+	return out, report
+}
+
+// cards are emulated ones of unequal speed and memory: the first is the fastest and
+// has most, the last takes slowest microseconds a launch.
+func cards(n int, slowest int64) (out []emulator.Card) {
+	for i := range n {
+		out = append(out, emulator.Card{Total: int64(64+16*(n-i)) << 20, Launch: 50 + slowest*int64(i)/int64(n-1)})
+	}
+	return out
+}
+
+// TestTwoUnequalCards: each card gets what it can finish, and neither has nothing
+// to do while a job waits.
+func TestTwoUnequalCards(t *testing.T) {
+	id := curve.BN254
+	k := key(t, id, 8, 4, keyKinds["coset folded"])
+	y := openYard(t, id, emulator.Config{Cards: cards(2, 6000)})
+	y.prove(t, k, 24, []int{4, 1}, 0)
+	if 2*y.placed[0] < 3*y.placed[1] || y.placed[1] == 0 {
+		t.Errorf("the fast card had %d jobs, the slow one %d", y.placed[0], y.placed[1])
+	}
+}
+
+// TestEightUnequalCards: the same of eight, of which one is lost in the middle.
+func TestEightUnequalCards(t *testing.T) {
+	id := curve.BN254
+	k := key(t, id, 8, 4, keyKinds["coset folded"])
+	y := openYard(t, id, emulator.Config{NoRevival: true, Cards: cards(8, 3000)})
+	const jobs, at = 40, 12
+	out, report := y.prove(t, k, jobs, []int{3, 3, 3, 2, 2, 1, 1, 1}, 1, strike(stages.NameHMSM, at, "kernel", 700))
+	if emulator.Clear() != 0 || len(report.Notes) != 1 {
+		t.Fatalf("lost: %q", report.Notes)
+	}
+	gone := slices.IndexFunc(y.engines, func(e *Engine) bool { return e.Lost() != nil })
+	again := 0
+	for i, r := range out {
+		if r.Attempts > 1 {
+			again++
+		}
+		if i > at+int(report.PeakInFlight)+1 && r.On == y.engines[gone].Name() {
+			t.Errorf("proof %d is made on %s, which is lost", i, r.On)
+		}
+		if r.On == host(t, id).Name() {
+			t.Errorf("proof %d is made on the CPU, with cards left", i)
+		}
+	}
+	if again == 0 {
+		t.Error("nothing was made again")
+	}
+	for i, n := range y.placed {
+		if n == 0 {
+			t.Errorf("card %d had no job", i)
+		}
+	}
+	if y.placed[0] <= y.placed[7] {
+		t.Errorf("the fastest card had %d jobs, the slowest %d", y.placed[0], y.placed[7])
+	}
+}
