@@ -114,14 +114,7 @@ func checkAmount(a Amount) error {
 
 // fits reports whether a is free. Callers hold mu.
 func (b *Budget) fits(a Amount) bool {
-	for i := range a {
-		// What a request does not ask for cannot hold it up, even where the
-		// limit has been lowered below what is charged.
-		if a[i] > 0 && b.limit[i] > 0 && b.charged[i]+a[i] > b.limit[i] {
-			return false
-		}
-	}
-	return true
+	return a.FitsBeside(b.charged, b.limit)
 }
 
 // grant charges a. Callers hold mu.

@@ -132,6 +132,19 @@ func (a Amount) Fits(limit Amount) bool {
 	return true
 }
 
+// FitsBeside reports whether a can be admitted where taken is taken already: in
+// each space that it asks for, both are at most limit. 0 is no limit.
+func (a Amount) FitsBeside(taken, limit Amount) bool {
+	for i := range a {
+		// What a request does not ask for cannot hold it up, even where the
+		// limit has been lowered below what is taken.
+		if a[i] > 0 && limit[i] > 0 && taken[i]+a[i] > limit[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // String lists the spaces that are not zero: "host 1.5 GiB, device0 12 GiB"; "0 B" if all are.
 func (a Amount) String() string {
 	var parts []string

@@ -24,7 +24,7 @@ func (r *run) admit(s *station, it *item, job any) error {
 		if err != nil {
 			return err
 		}
-		if err := r.reserve(it, sh.after(0)); err != nil {
+		if err := r.reserve(it, sh.After(0)); err != nil {
 			return err
 		}
 		it.shape = sh
@@ -191,7 +191,7 @@ func (t *turns) look(r *run, it *item, need alloc.Amount) error {
 func (c *component) early() (n int) {
 	for _, s := range c.orderers {
 		s.o.mu.Lock()
-		n += len(s.o.early)
+		n += s.o.Len()
 		s.o.mu.Unlock()
 	}
 	return n
@@ -208,7 +208,7 @@ func (r *run) still() (moved int64, still bool) {
 		}
 		if s.q != nil {
 			s.q.mu.Lock()
-			still = still && s.q.n == 0
+			still = still && s.q.Len() == 0
 			s.q.mu.Unlock()
 		}
 		if s.o != nil {

@@ -80,8 +80,8 @@ func TestEndPartsLeavesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	less := s.without(1<<at["copy"], []string{"x", "y"})
-	if again := s.without(1<<at["copy"], []string{"x", "y"}); again != less {
+	less := s.Without(1<<at["copy"], []string{"x", "y"})
+	if again := s.Without(1<<at["copy"], []string{"x", "y"}); again != less {
 		t.Error("the same is evaluated twice")
 	}
 	made, copied := uint64(1)<<at["x"], uint64(1)<<at["x"]|1<<at["copy"]
@@ -89,8 +89,8 @@ func TestEndPartsLeavesOthers(t *testing.T) {
 		done         uint64
 		before, then int64
 	}{{made, 12, 12}, {copied, 12, 4}, {copied | 1<<at["beside"], 12, 0}} {
-		if s.after(c.done) != host(c.before) || less.after(c.done) != host(c.then) {
-			t.Errorf("after %b: %v and %v, want %d and %d", c.done, s.after(c.done), less.after(c.done), c.before, c.then)
+		if s.After(c.done) != host(c.before) || less.After(c.done) != host(c.then) {
+			t.Errorf("after %b: %v and %v, want %d and %d", c.done, s.After(c.done), less.After(c.done), c.before, c.then)
 		}
 	}
 }

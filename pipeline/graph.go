@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // Graph is a dataflow graph: built by the functions that make and take ports,
@@ -53,28 +54,16 @@ func New(name string, opts ...Option) *Graph {
 // Name is the name that New was given.
 func (g *Graph) Name() string { return g.name }
 
-type kind uint8
+type kind = rules.Kind
 
 const (
-	kindSource  kind = iota
-	kindStage        // Via
-	kindJoin         // JoinN
-	kindSink         // ToFunc
-	kindStream       // To a go-streams inlet
-	kindCollect      // Collect
+	kindSource  = rules.Source
+	kindStage   = rules.Stage // Via
+	kindJoin    = rules.Join  // JoinN
+	kindSink    = rules.Sink  // ToFunc
+	kindStream  = rules.Stream
+	kindCollect = rules.Collect
 )
-
-func (k kind) String() string {
-	switch k {
-	case kindSource:
-		return "source"
-	case kindStage:
-		return "stage"
-	case kindJoin:
-		return "join"
-	}
-	return "sink"
-}
 
 // node is one place of a graph, without its types.
 type node struct {
@@ -113,7 +102,7 @@ type link struct {
 	slot int
 }
 
-func (n *node) hasQueue() bool { return n.kind != kindSource && n.kind != kindJoin }
+func (n *node) hasQueue() bool { return n.kind.HasQueue() }
 
 // fault records an error of building.
 func (g *Graph) fault(err error) {

@@ -92,7 +92,7 @@ func (it *item) finish(n *station) {
 			it.shape = it.shape.without(e.bit, e.names)
 		}
 	}
-	it.res.Shrink(it.shape.after(it.done))
+	it.res.Shrink(it.shape.After(it.done))
 }
 
 // earlyEnd is what a stage says of parts before it has finished.
@@ -113,7 +113,7 @@ func (it *item) endParts(n *station, names []string) {
 		return
 	}
 	it.shape = it.shape.without(n.bit, names)
-	it.res.Shrink(it.shape.after(it.done))
+	it.res.Shrink(it.shape.After(it.done))
 }
 
 // message is a value on its way, with the references that it owns.

@@ -4,72 +4,53 @@ import (
 	"sync"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // joiner is where values wait for their partners. It has no goroutine: who
 // brings a value takes the tuple on if it completes one, so an input is never
 // kept waiting but for room behind the join.
 type joiner struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	rules.Table[Key, message]
 	inputs int
-	wait   map[Key]*pending
-	closed uint8 // inputs that have ended, by bits
 	dead   bool
-	peak   int
-	free   []*pending
 	bytes  *meter
 }
 
-// pending is the values of a key that have come.
-type pending struct {
-	have uint8
-	msgs [maxJoin]message
-}
-
 func newJoiner(inputs int, bytes *meter) *joiner {
-	return &joiner{inputs: inputs, bytes: bytes, wait: make(map[Key]*pending)}
+	return &joiner{inputs: inputs, bytes: bytes, Table: rules.NewTable[Key, message](inputs)}
 }
-
-func (j *joiner) all() uint8 { return 1<<j.inputs - 1 }
 
 // arrive brings a value to an input.
 func (s *station) arrive(slot int, m message) {
 	j, r, it := s.j, s.run, m.item
-	bit := uint8(1) << slot
 	j.mu.Lock()
 	if j.dead || it.failed.Load() {
 		j.mu.Unlock()
 		r.drop(s, m)
 		return
 	}
-	p := j.wait[it.key]
-	if p == nil {
-		p = j.fresh()
-		j.wait[it.key] = p
-		j.peak = max(j.peak, len(j.wait))
-	}
-	if p.have&bit != 0 {
+	p, what := j.Arrive(it.key, slot, &m)
+	switch what {
+	case rules.Twice:
 		j.mu.Unlock()
 		r.fail(s, it, &JoinError{Join: s.node.name, Key: it.key, Reason: Duplicate, Input: s.node.preds[slot].name})
 		r.drop(s, m)
 		return
-	}
-	p.have |= bit
-	p.msgs[slot] = m
-	if p.have != j.all() {
+	case rules.Waits, rules.Stranded:
 		j.bytes.add(&m.hold)
-		missing := j.closed &^ p.have
+		missing := j.Missing(p)
 		j.mu.Unlock()
-		if missing != 0 {
+		if what == rules.Stranded {
 			// The failure takes the values out of the join.
 			s.incomplete(it, missing)
 		}
 		return
 	}
-	delete(j.wait, it.key)
 	for i := range j.inputs {
 		if i != slot {
-			j.bytes.sub(&p.msgs[i].hold)
+			j.bytes.sub(&p.Vals[i].hold)
 		}
 	}
 	j.mu.Unlock()
@@ -82,18 +63,18 @@ func (s *station) arrive(slot int, m message) {
 }
 
 // tuple makes the join's value.
-func (s *station) tuple(p *pending) message {
+func (s *station) tuple(p *rules.Tuple[message]) message {
 	vals := make([]any, s.j.inputs)
 	refs := 0
 	for i := range vals {
-		vals[i] = p.msgs[i].val
-		refs += p.msgs[i].hold.len()
+		vals[i] = p.Vals[i].val
+		refs += p.Vals[i].hold.len()
 	}
-	m := message{item: p.msgs[0].item}
+	m := message{item: p.Vals[0].item}
 	if refs > 0 {
 		m.hold.many = make([]alloc.Ref, 0, refs)
 		for i := range vals {
-			h := &p.msgs[i].hold
+			h := &p.Vals[i].hold
 			for k := range h.len() {
 				m.hold.many = append(m.hold.many, h.at(k))
 			}
@@ -103,21 +84,9 @@ func (s *station) tuple(p *pending) message {
 	return m
 }
 
-func (j *joiner) fresh() *pending {
-	if n := len(j.free); n > 0 {
-		p := j.free[n-1]
-		j.free = j.free[:n-1]
-		return p
-	}
-	return new(pending)
-}
-
-func (j *joiner) recycle(p *pending) {
-	*p = pending{}
+func (j *joiner) recycle(p *rules.Tuple[message]) {
 	j.mu.Lock()
-	if len(j.free) < 64 {
-		j.free = append(j.free, p)
-	}
+	j.Recycle(p)
 	j.mu.Unlock()
 }
 
@@ -135,19 +104,8 @@ func (s *station) incomplete(it *item, missing uint8) {
 func (s *station) inputEnded(slot int) {
 	j := s.j
 	j.mu.Lock()
-	j.closed |= 1 << slot
-	over := j.closed == j.all()
 	var stuck []*item
-	for _, p := range j.wait {
-		if p.have&(1<<slot) == 0 {
-			for i := range j.inputs {
-				if p.have&(1<<i) != 0 {
-					stuck = append(stuck, p.msgs[i].item)
-					break
-				}
-			}
-		}
-	}
+	over := j.End(slot, func(m *message) { stuck = append(stuck, m.item) })
 	j.mu.Unlock()
 	for _, it := range stuck {
 		s.incomplete(it, 1<<slot)
@@ -162,10 +120,7 @@ func (j *joiner) kill() (out []message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.dead = true
-	for _, p := range j.wait {
-		out = j.takeOut(p, out)
-	}
-	clear(j.wait)
+	j.Empty(func(m *message) { out = j.takeOut(m, out) })
 	return out
 }
 
@@ -173,26 +128,18 @@ func (j *joiner) kill() (out []message) {
 func (j *joiner) remove(it *item) (out []message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if p := j.wait[it.key]; p != nil {
-		out = j.takeOut(p, nil)
-		delete(j.wait, it.key)
-	}
+	j.Remove(it.key, func(m *message) { out = j.takeOut(m, out) })
 	return out
 }
 
-func (j *joiner) takeOut(p *pending, out []message) []message {
-	for i := range p.msgs {
-		if p.have&(1<<i) != 0 {
-			j.bytes.sub(&p.msgs[i].hold)
-			out = append(out, p.msgs[i])
-		}
-	}
-	return out
+func (j *joiner) takeOut(m *message, out []message) []message {
+	j.bytes.sub(&m.hold)
+	return append(out, *m)
 }
 
 // size is how many keys wait now, and how many did at most.
 func (j *joiner) size() (now, peak int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.wait), j.peak
+	return j.Len(), j.Peak
 }

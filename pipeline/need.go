@@ -3,11 +3,10 @@ package pipeline
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
-	"slices"
 	"sync"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // Need states what one item makes a stage allocate, which its Needs method
@@ -32,26 +31,11 @@ type Part struct {
 	Bytes alloc.Amount
 }
 
-// maxIdeals bounds the sets of finished stages that are looked at one by one.
-const maxIdeals = 5000
-
-// plan is what admission knows of a component of the graph: the order of its
-// stages, and every set of stages that can have finished at some moment. Such a
-// set is closed under predecessors (an ideal of the order). At each of them all
-// the stages that are ready may be running at once, since nothing controls who
-// starts first; the peak over all ideals is therefore what an item can need.
+// plan is what admission knows of a component of the graph, and the needs that it
+// has evaluated.
 type plan struct {
-	stages    []*station
-	consumers []uint64 // direct ones, joins replaced by what is behind them
-	before    []uint64 // direct predecessors, the same way
-	later     []uint64 // all descendants
-	keep      uint64   // sinks that may keep what they are given
-
-	coarse bool // too many ideals, or too many stages for a word of bits
-	ideals []uint64
-	ready  []uint64
-	next   [][]int32 // ideals with one more stage finished
-	index  map[uint64]int32
+	*rules.Plan
+	stages []*station
 
 	mu    sync.Mutex
 	known map[string]*shape // by equal needs
@@ -60,97 +44,20 @@ type plan struct {
 
 // shape is the needs of an item, evaluated over the plan.
 type shape struct {
-	plan    *plan
-	best    []alloc.Amount // by ideal: the peak from there on
-	parts   []livePart
-	scratch []alloc.Amount
-	stated  []StageNeed       // what the stages said
-	fewer   map[string]*shape // by what has ended early; under the plan's mu
+	*rules.Shape
+	stated []StageNeed // what they were made of
 }
 
-type livePart struct {
-	name  string
-	maker int
-	ends  uint64
-	bytes alloc.Amount
+// without is the shape when no stage behind the one of bit reads the named parts.
+func (s *shape) without(bit uint64, names []string) *shape {
+	return &shape{s.Without(bit, names), s.stated}
 }
 
-func newPlan(stages []*station) *plan {
-	p := &plan{stages: stages, known: make(map[string]*shape)}
-	if len(stages) > 64 {
-		p.coarse = true
-		return p
-	}
-	n := len(stages)
-	p.consumers, p.before, p.later = make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	at := make(map[*node]int, n)
+func newPlan(rp *rules.Plan, stages []*station) *plan {
 	for i, s := range stages {
-		at[s.node] = i
-		s.bit = 1 << i
-		if s.node.kind == kindStream || s.node.kind == kindCollect {
-			p.keep |= s.bit
-		}
+		s.bit = rp.Bit(i)
 	}
-	for i, s := range stages {
-		var behind func(*node)
-		behind = func(nd *node) {
-			for _, l := range nd.succs {
-				if l.to.kind == kindJoin {
-					behind(l.to)
-					continue
-				}
-				p.consumers[i] |= 1 << at[l.to]
-			}
-		}
-		behind(s.node)
-	}
-	for i := range stages {
-		for rest := p.consumers[i]; rest != 0; rest &= rest - 1 {
-			p.before[bits.TrailingZeros64(rest)] |= 1 << i
-		}
-	}
-	// Nodes are added behind their predecessors, so one pass from the back does.
-	for i := n - 1; i >= 0; i-- {
-		p.later[i] = p.consumers[i]
-		for rest := p.consumers[i]; rest != 0; rest &= rest - 1 {
-			p.later[i] |= p.later[bits.TrailingZeros64(rest)]
-		}
-	}
-	p.enumerate()
-	return p
-}
-
-// enumerate finds the ideals, smaller ones first.
-func (p *plan) enumerate() {
-	p.index = map[uint64]int32{0: 0}
-	p.ideals = []uint64{0}
-	for i := 0; i < len(p.ideals); i++ {
-		d := p.ideals[i]
-		var ready uint64
-		for s := range p.stages {
-			if d&(1<<s) == 0 && p.before[s]&^d == 0 {
-				ready |= 1 << s
-			}
-		}
-		p.ready = append(p.ready, ready)
-		var next []int32
-		for rest := ready &^ p.keep; rest != 0; rest &= rest - 1 {
-			e := d | rest&-rest
-			j, known := p.index[e]
-			if !known {
-				if len(p.ideals) == maxIdeals {
-					p.coarse = true
-					p.ideals, p.ready, p.next, p.index = nil, nil, nil, nil
-					return
-				}
-				j = int32(len(p.ideals))
-				p.index[e] = j
-				p.ideals = append(p.ideals, e)
-			}
-			next = append(next, j)
-		}
-		p.next = append(p.next, next)
-	}
+	return &plan{Plan: rp, stages: stages, known: make(map[string]*shape)}
 }
 
 // shapeOf is what the item of a source's value needs.
@@ -175,7 +82,7 @@ func (p *plan) shapeOf(job any, it *item) (*shape, error) {
 	if len(p.known) >= 64 {
 		clear(p.known)
 	}
-	s := p.evaluate(needs)
+	s := &shape{Shape: p.Evaluate(ruled(needs))}
 	for i := range needs {
 		if st := p.stages[i]; st.states() {
 			s.stated = append(s.stated, StageNeed{st.node.name, needs[i]})
@@ -263,102 +170,16 @@ func (n *Need) appendTo(b []byte) []byte {
 	return b
 }
 
-func (p *plan) evaluate(needs []Need) *shape {
-	s := &shape{plan: p, scratch: make([]alloc.Amount, len(needs))}
-	enders := make(map[string]uint64)
-	for i := range needs {
-		s.scratch[i] = needs[i].Scratch
-		if len(p.stages) <= 64 {
-			for _, name := range needs[i].Ends {
-				enders[name] |= 1 << i
-			}
+// ruled is the needs in the words of the rules.
+func ruled(needs []Need) []rules.Need {
+	out := make([]rules.Need, len(needs))
+	for i, n := range needs {
+		out[i] = rules.Need{Scratch: n.Scratch, Ends: n.Ends}
+		for _, p := range n.Makes {
+			out[i].Makes = append(out[i].Makes, rules.Part(p))
 		}
 	}
-	for i := range needs {
-		for _, part := range needs[i].Makes {
-			l := livePart{name: part.Name, maker: i, bytes: part.Bytes}
-			if len(p.stages) <= 64 {
-				// Only what runs behind the maker can end the part.
-				if l.ends = enders[part.Name] & p.later[i]; l.ends == 0 {
-					l.ends = p.consumers[i]
-				}
-			}
-			s.parts = append(s.parts, l)
-		}
-	}
-	if !p.coarse {
-		s.weigh()
-	}
-	return s
-}
-
-// weigh finds the peak from each ideal on.
-func (s *shape) weigh() {
-	p := s.plan
-	s.best = make([]alloc.Amount, len(p.ideals))
-	for i := len(p.ideals) - 1; i >= 0; i-- {
-		done, ready := p.ideals[i], p.ready[i]
-		var cost alloc.Amount
-		for _, l := range s.parts {
-			if (done|ready)&(1<<l.maker) != 0 && l.ends&^done != 0 {
-				cost = cost.Add(l.bytes)
-			}
-		}
-		for rest := ready; rest != 0; rest &= rest - 1 {
-			cost = cost.Add(s.scratch[bits.TrailingZeros64(rest)])
-		}
-		for _, j := range p.next[i] {
-			cost = cost.Max(s.best[j])
-		}
-		s.best[i] = cost
-	}
-}
-
-// without is s when no stage behind the one of bit reads the named parts.
-func (s *shape) without(bit uint64, names []string) *shape {
-	p := s.plan
-	if p.coarse || bit == 0 {
-		return s
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := fmt.Sprint(bit, names)
-	if known := s.fewer[key]; known != nil {
-		return known
-	}
-	out := &shape{plan: p, scratch: s.scratch, parts: slices.Clone(s.parts)}
-	for i := range out.parts {
-		if slices.Contains(names, out.parts[i].name) {
-			out.parts[i].ends &^= p.later[bits.TrailingZeros64(bit)]
-		}
-	}
-	out.weigh()
-	if s.fewer == nil {
-		s.fewer = make(map[string]*shape)
-	}
-	s.fewer[key] = out
 	return out
-}
-
-// after is the most that the item can still need at one moment when the stages
-// of done have finished.
-func (s *shape) after(done uint64) alloc.Amount {
-	if !s.plan.coarse {
-		return s.best[s.plan.index[done]]
-	}
-	// All that has not ended, as if it lived at once.
-	var sum alloc.Amount
-	for _, l := range s.parts {
-		if l.ends == 0 || l.ends&^done != 0 {
-			sum = sum.Add(l.bytes)
-		}
-	}
-	for i, a := range s.scratch {
-		if i >= 64 || done&(1<<i) == 0 {
-			sum = sum.Add(a)
-		}
-	}
-	return sum
 }
 
 // guard calls fn and returns a panic of it as an error.

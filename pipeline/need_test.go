@@ -66,7 +66,7 @@ func TestPlanGroth16(t *testing.T) {
 		{[]string{"synthesize", "prestage", "ntt", "b_g2_msm", "batch-add", "tail-msm"}, 4 + 3},
 		{[]string{"synthesize", "prestage", "ntt", "h-msm", "b_g2_msm", "batch-add", "tail-msm"}, 0},
 	} {
-		if got := s.after(bit(c.done...)); got != host(c.want) {
+		if got := s.After(bit(c.done...)); got != host(c.want) {
 			t.Errorf("after %v: %v, want %d", c.done, got, c.want)
 		}
 	}
@@ -120,7 +120,7 @@ func TestPlanAgainstWalks(t *testing.T) {
 		d := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		for range 30 {
 			var done, running uint64
-			left := s.after(0)
+			left := s.After(0)
 			for done != 1<<len(pl.stages)-1 {
 				// Start or finish something at random.
 				i := d.IntN(len(pl.stages))
@@ -128,23 +128,23 @@ func TestPlanAgainstWalks(t *testing.T) {
 				case running&b != 0:
 					running &^= b
 					done |= b
-					now := s.after(done)
+					now := s.After(done)
 					if now != now.Max(alloc.Amount{}) || left.Max(now) != left {
 						t.Fatalf("the need grows from %v to %v", left, now)
 					}
 					left = now
-				case done&b == 0 && pl.before[i]&^done == 0:
+				case done&b == 0 && pl.Before[i]&^done == 0:
 					running |= b
 				}
 				var live alloc.Amount
-				for _, p := range s.parts {
-					if (done|running)&(1<<p.maker) != 0 && p.ends&^done != 0 {
-						live = live.Add(p.bytes)
+				for _, p := range s.Parts {
+					if (done|running)&(1<<p.Maker) != 0 && p.Ends&^done != 0 {
+						live = live.Add(p.Bytes)
 					}
 				}
 				for i := range pl.stages {
 					if running&(1<<i) != 0 {
-						live = live.Add(s.scratch[i])
+						live = live.Add(s.Scratch[i])
 					}
 				}
 				if left.Max(live) != left {
@@ -169,7 +169,7 @@ func TestPlanCoarse(t *testing.T) {
 				ToFunc(p, func(context.Context, Key, *block) error { return nil })
 			}
 			rep := mustRun(t, g)
-			if !g.run.parts[0].plan.coarse {
+			if !g.run.parts[0].plan.Coarse {
 				t.Error("the plan is not coarse")
 			}
 			if rep.Items != 10 {

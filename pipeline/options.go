@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // Option is an option of New.
@@ -40,7 +41,7 @@ func (p Policy) String() string {
 }
 
 // Unbounded as a capacity lets a queue grow without end.
-const Unbounded = -1
+const Unbounded = rules.Unbounded
 
 // Budget limits what the items in flight may hold in a space at any moment, in
 // bytes; 0 is no limit. See the package's documentation on memory.

@@ -1,26 +1,28 @@
 package pipeline
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/snarkline/snarkline/internal/rules"
+)
 
 // orderer holds the values of an ordered stage that are early, and sends them
 // on in the order in which their items entered. Workers do not wait for their
 // turn, since the item before may be waiting for a worker; they wait only while
 // values whose turn it is find no room behind the stage.
 type orderer struct {
-	st      *station
-	mu      sync.Mutex
-	turn    sync.Cond // the emitter waits for the next value
-	room    sync.Cond // workers wait for the emitter
-	next    uint64
-	early   map[uint64]message
-	passed  map[uint64]struct{} // items that will not come, before their turn
+	st   *station
+	mu   sync.Mutex
+	turn sync.Cond // the emitter waits for the next value
+	room sync.Cond // workers wait for the emitter
+	rules.Order[message]
 	sending bool
 	closed  bool // nothing more comes
 	dead    bool
 }
 
 func newOrderer(s *station) *orderer {
-	o := &orderer{st: s, early: make(map[uint64]message), passed: make(map[uint64]struct{})}
+	o := &orderer{st: s, Order: rules.NewOrder[message]()}
 	o.turn.L, o.room.L = &o.mu, &o.mu
 	return o
 }
@@ -34,31 +36,13 @@ func (o *orderer) put(m message) {
 		return
 	}
 	o.st.pending.add(&m.hold)
-	o.early[m.item.seq] = m
-	if m.item.seq == o.next {
+	if o.Put(m.item.seq, &m) {
 		o.turn.Signal()
 	}
-	for o.sending && o.due() && !o.dead {
+	for o.sending && o.Due() && !o.dead {
 		o.room.Wait()
 	}
 	o.mu.Unlock()
-}
-
-// due reports whether the next value is here. Callers hold mu.
-func (o *orderer) due() bool {
-	_, ok := o.early[o.next]
-	return ok
-}
-
-// advance goes past items that will not come. Callers hold mu.
-func (o *orderer) advance() {
-	for {
-		if _, ok := o.passed[o.next]; !ok {
-			return
-		}
-		delete(o.passed, o.next)
-		o.next++
-	}
 }
 
 // skip says that an item will not come, and gives back its value if it had come
@@ -66,16 +50,14 @@ func (o *orderer) advance() {
 func (o *orderer) skip(seq uint64) (out []message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if seq < o.next || o.dead {
+	if o.dead || o.Past(seq) {
 		return nil
 	}
-	if m, ok := o.early[seq]; ok {
-		delete(o.early, seq)
+	if m, ok := o.At(seq); ok {
 		o.st.pending.sub(&m.hold)
 		out = append(out, m)
 	}
-	o.passed[seq] = struct{}{}
-	o.advance()
+	o.Skip(seq)
 	o.turn.Signal()
 	return out
 }
@@ -84,8 +66,8 @@ func (o *orderer) skip(seq uint64) (out []message) {
 func (o *orderer) recall(it *item) (out []message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if m, ok := o.early[it.seq]; ok && m.item == it {
-		delete(o.early, it.seq)
+	if m, ok := o.At(it.seq); ok && m.item == it {
+		o.Remove(it.seq)
 		o.st.pending.sub(&m.hold)
 		out = append(out, m)
 		o.room.Broadcast()
@@ -106,11 +88,10 @@ func (o *orderer) kill() (out []message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.dead = true
-	for _, m := range o.early {
+	o.Empty(func(m *message) {
 		o.st.pending.sub(&m.hold)
-		out = append(out, m)
-	}
-	clear(o.early)
+		out = append(out, *m)
+	})
 	o.turn.Signal()
 	o.room.Broadcast()
 	return out
@@ -136,9 +117,8 @@ func (o *orderer) take() (m message, ok bool) {
 	o.sending = false
 	for {
 		switch {
-		case o.due():
-			m = o.early[o.next]
-			delete(o.early, o.next)
+		case o.Due():
+			m = o.Take()
 			o.st.pending.sub(&m.hold)
 			if !m.item.deliver() {
 				o.room.Broadcast()
@@ -147,23 +127,17 @@ func (o *orderer) take() (m message, ok bool) {
 				o.mu.Lock()
 				continue
 			}
-			o.next++
-			o.advance()
+			o.Pass()
 			o.sending = true
 			o.room.Broadcast()
 			return m, true
 		case o.dead:
 			return m, false
-		case o.closed && len(o.early) == 0:
+		case o.closed && o.Len() == 0:
 			return m, false
 		case o.closed:
 			// What is before the first of them will not come here.
-			first := ^uint64(0)
-			for seq := range o.early {
-				first = min(first, seq)
-			}
-			o.next = first
-			clear(o.passed)
+			o.Jump()
 		default:
 			o.room.Broadcast()
 			o.turn.Wait()

@@ -4,33 +4,31 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
-// queue is the sized channel before a stage: a ring whose capacity can change
-// while it is used, and which also holds how many workers read it, so that a
-// change of either wakes whom it concerns.
+// queue is the sized channel before a stage: its capacity can change while it is
+// used, and it also holds how many workers read it, so that a change of either
+// wakes whom it concerns.
 type queue struct {
 	mu       sync.Mutex
 	notEmpty sync.Cond
 	notFull  sync.Cond
-	ring     []message
-	head, n  int
-	capacity int // Unbounded or at least 1
-	peak     int
-	closed   bool // nothing more comes
-	dead     bool // the run has stopped
-	active   int  // workers there are
-	target   int  // workers there should be
-	bytes    *meter
+	rules.Queue[message]
+	closed bool // nothing more comes
+	dead   bool // the run has stopped
+	active int  // workers there are
+	target int  // workers there should be
+	bytes  *meter
 }
 
 func newQueue(capacity int, bytes *meter) *queue {
-	q := &queue{capacity: capacity, bytes: bytes}
+	q := &queue{bytes: bytes}
+	q.Capacity = capacity
 	q.notEmpty.L, q.notFull.L = &q.mu, &q.mu
 	return q
 }
-
-func (q *queue) full() bool { return q.capacity != Unbounded && q.n >= q.capacity }
 
 // tryPush puts m in if there is room, or says that its item is gone.
 func (q *queue) tryPush(m message) (done, gone bool) {
@@ -39,11 +37,11 @@ func (q *queue) tryPush(m message) (done, gone bool) {
 		q.mu.Unlock()
 		return false, true
 	}
-	if q.full() {
+	if q.Full() {
 		q.mu.Unlock()
 		return false, false
 	}
-	q.put(m)
+	q.put(&m)
 	q.mu.Unlock()
 	return true, false
 }
@@ -59,36 +57,19 @@ func (q *queue) push(m message) bool {
 		if q.dead || m.item.failed.Load() {
 			return false
 		}
-		if !q.full() {
-			q.put(m)
+		if !q.Full() {
+			q.put(&m)
 			return true
 		}
 		q.notFull.Wait()
 	}
 }
 
-func (q *queue) put(m message) {
-	if q.n == len(q.ring) {
-		q.grow()
-	}
-	i := q.head + q.n
-	if i >= len(q.ring) {
-		i -= len(q.ring)
-	}
-	q.ring[i] = m
-	q.n++
-	q.peak = max(q.peak, q.n)
+func (q *queue) put(m *message) {
+	q.Put(m)
 	// Under the lock, so that the peak is one that there was.
 	q.bytes.add(&m.hold)
 	q.notEmpty.Signal()
-}
-
-func (q *queue) grow() {
-	ring := make([]message, max(4, 2*len(q.ring)))
-	for i := range q.n {
-		ring[i] = q.ring[(q.head+i)%len(q.ring)]
-	}
-	q.ring, q.head = ring, 0
 }
 
 // verdict is what a worker is to do.
@@ -113,13 +94,8 @@ func (q *queue) pop(r *run) (m message, waited time.Duration, v verdict) {
 			v = retire
 			// The wake-up may have been meant for a message.
 			q.notEmpty.Signal()
-		case q.n > 0:
-			m = q.ring[q.head]
-			q.ring[q.head] = message{}
-			if q.head++; q.head == len(q.ring) {
-				q.head = 0
-			}
-			q.n--
+		case q.Len() > 0:
+			q.Take(&m)
 			q.bytes.sub(&m.hold)
 			q.notFull.Signal()
 			v = take
@@ -180,26 +156,20 @@ func (q *queue) remove(it *item) []message {
 }
 
 func (q *queue) filter(hit func(*message) bool) (out []message) {
-	kept := 0
-	for i := range q.n {
-		at := (q.head + i) % len(q.ring)
-		m := q.ring[at]
-		q.ring[at] = message{}
-		if hit(&m) {
-			out = append(out, m)
-			q.bytes.sub(&m.hold)
-			continue
+	q.Filter(func(m *message) bool {
+		if !hit(m) {
+			return false
 		}
-		q.ring[(q.head+kept)%len(q.ring)] = m
-		kept++
-	}
-	q.n = kept
+		out = append(out, *m)
+		q.bytes.sub(&m.hold)
+		return true
+	})
 	return out
 }
 
 func (q *queue) setCapacity(n int) {
 	q.mu.Lock()
-	q.capacity = n
+	q.Capacity = n
 	q.notFull.Broadcast()
 	q.mu.Unlock()
 }

@@ -146,8 +146,8 @@ func (s *station) report(t *alloc.Tracker) StageReport {
 	switch {
 	case s.q != nil:
 		s.q.mu.Lock()
-		sr.Queue, sr.QueuePeak = s.q.n, s.q.peak
-		sr.Workers, sr.Capacity = s.q.target, s.q.capacity
+		sr.Queue, sr.QueuePeak = s.q.Len(), s.q.Peak
+		sr.Workers, sr.Capacity = s.q.target, s.q.Capacity
 		s.q.mu.Unlock()
 	case s.j != nil:
 		sr.Queue, sr.QueuePeak = s.j.size()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // run is one run of a graph.
@@ -121,7 +122,7 @@ func (g *Graph) begin(ctx context.Context) (*run, error) {
 	g.run = r
 	for _, l := range g.listeners {
 		if s, ok := l.(Starter); ok {
-			s.OnStart(Start{Graph: g.name, At: r.base, Settings: g.settingsLocked(), Budget: g.limits()})
+			s.OnStart(Start{Graph: g.topologyLocked(), At: r.base, Settings: g.settingsLocked()})
 		}
 	}
 	r.start()
@@ -149,64 +150,52 @@ func (r *run) build() {
 		}
 		r.stations = append(r.stations, s)
 	}
-	for _, s := range r.stations {
-		for _, l := range s.node.succs {
-			s.outs = append(s.outs, outlink{r.stations[l.to.id], l.slot})
+	t := r.g.ruled()
+	for i, s := range r.stations {
+		for _, l := range t.Outs[i] {
+			s.outs = append(s.outs, outlink{r.stations[l.To], l.Slot})
 		}
 	}
-	r.components()
+	for i := range t.Parts {
+		r.parts = append(r.parts, r.component(t, &t.Parts[i]))
+	}
 }
 
-// components finds what hangs together, by the smallest station of each.
-func (r *run) components() {
-	root := make([]int, len(r.stations))
-	for i := range root {
-		root[i] = i
-	}
-	find := func(i int) int {
-		for root[i] != i {
-			i = root[i]
-		}
-		return i
-	}
-	for i, s := range r.stations {
-		for _, l := range s.outs {
-			a, b := find(i), find(l.st.node.id)
-			root[max(a, b)] = min(a, b)
+// ruled is the graph in the words of the rules.
+func (g *Graph) ruled() *rules.Topology {
+	nodes := make([]rules.Node, len(g.nodes))
+	for i, n := range g.nodes {
+		nodes[i] = rules.Node{Kind: n.kind, Ordered: n.ordered}
+		for _, p := range n.preds {
+			nodes[i].Preds = append(nodes[i].Preds, p.id)
 		}
 	}
-	byRoot := make(map[int]*component)
-	stages := make(map[*component][]*station)
-	for i, s := range r.stations {
-		c := byRoot[find(i)]
-		if c == nil {
-			c = &component{run: r}
-			byRoot[find(i)] = c
-			r.parts = append(r.parts, c)
+	return rules.NewTopology(nodes)
+}
+
+// component makes a component, and the stations know that they are in it.
+func (r *run) component(t *rules.Topology, rc *rules.Component) *component {
+	c := &component{run: r}
+	pick := func(nodes []int) (out []*station) {
+		for _, i := range nodes {
+			r.stations[i].part = c
+			out = append(out, r.stations[i])
 		}
-		s.part = c
-		switch {
-		case s.node.kind == kindSource:
-			s.turn = 1 << (len(c.sources) % 64)
-			c.all |= s.turn
-			c.sources = append(c.sources, s)
-		case s.j != nil:
-			c.joins = append(c.joins, s)
-		default:
-			stages[c] = append(stages[c], s)
-		}
-		if s.o != nil {
-			c.orderers = append(c.orderers, s)
-		}
+		return out
 	}
-	for _, c := range r.parts {
-		if len(c.joins) > 0 {
-			c.items = make(map[Key]*item)
-		}
-		if r.budget != nil {
-			c.plan = newPlan(stages[c])
-		}
+	c.sources, c.joins, c.orderers = pick(rc.Sources), pick(rc.Joins), pick(rc.Ordered)
+	work := pick(rc.Work)
+	for i, s := range c.sources {
+		s.turn = 1 << (i % 64)
+		c.all |= s.turn
 	}
+	if len(c.joins) > 0 {
+		c.items = make(map[Key]*item)
+	}
+	if r.budget != nil {
+		c.plan = newPlan(rules.NewPlan(t, rc), work)
+	}
+	return c
 }
 
 // start starts every goroutine.

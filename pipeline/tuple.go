@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 )
 
 // Tuple2 is what Join2 yields. Like all tuples it carries the buffers of its
@@ -86,7 +87,7 @@ func Join5[A, B, C, D, E any](a *Port[A], b *Port[B], c *Port[C], d *Port[D], e 
 }
 
 // maxJoin is the number of inputs that a join can have.
-const maxJoin = 5
+const maxJoin = rules.MaxJoin
 
 // portEnd is a port without its type.
 type portEnd struct {
