@@ -94,10 +94,9 @@ type StageNeed struct {
 
 // Start is what there is to know when a run begins.
 type Start struct {
-	Graph    string
+	Graph    Topology
 	At       time.Time // what the times of events are counted from
 	Settings Settings
-	Budget   alloc.Amount // by space; 0 is no limit
 }
 
 // Starter is a Listener that is told of the run before its first event. OnStart

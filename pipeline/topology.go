@@ -65,6 +65,10 @@ func (t *Topology) Succs() [][]int {
 func (g *Graph) Topology() Topology {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.topologyLocked()
+}
+
+func (g *Graph) topologyLocked() Topology {
 	t := Topology{Name: g.name, Policy: g.policy.String(), Budget: g.limits(), Shared: g.shared != nil}
 	if g.shared != nil {
 		t.Budget = g.shared.Limit()
