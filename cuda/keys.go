@@ -6,17 +6,20 @@ import (
 	"sync"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cuda/kernels"
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/gpu"
 )
 
-// keptPoints is a vector of a key that Keep was told of: on the card, if there
-// is room.
+// keptPoints is a vector of a key that Keep was told of, or a matrix of
+// KeepSystem: on the card, if there is room.
 type keptPoints struct {
-	id     pointsID
-	points curve.Points
-	order  int // of Keep: what came first is given up last
-	keeps  int // calls of Keep that hold it
+	id    pointsID
+	bytes int64
+	fill  func(t *task, mem gpu.Ptr) error // brings it
+	plan  *kernels.MatrixPlan              // of a matrix
+	order int                              // of Keep: what came first is given up last
+	keeps int                              // calls of Keep that hold it
 
 	load  sync.Mutex // held while it is brought
 	mem   *block     // nil: not on the card
@@ -64,14 +67,7 @@ type keyCache struct {
 // points are told by their address. drop may be called more than once.
 func (e *Engine) Keep(ctx context.Context, points ...curve.Points) (drop func(), err error) {
 	var held []*keptPoints
-	var once sync.Once
-	drop = func() {
-		once.Do(func() {
-			for _, k := range held {
-				e.keys.drop(k)
-			}
-		})
-	}
+	drop = e.keys.dropOnce(&held)
 	longest := 0
 	for _, p := range points {
 		if p.Curve != e.id && len(p.Data) > 0 {
@@ -84,7 +80,9 @@ func (e *Engine) Keep(ctx context.Context, points ...curve.Points) (drop func(),
 		if len(p.Data) == 0 {
 			continue
 		}
-		k := e.keys.add(p)
+		k := e.keys.add(&keptPoints{id: idOfPoints(p), bytes: int64(len(p.Data)), fill: func(t *task, mem gpu.Ptr) error {
+			return t.bounceIn(mem, p.Data, false)
+		}})
 		held = append(held, k)
 		if _, err := e.keys.bring(ctx, k); err != nil {
 			drop()
@@ -102,18 +100,31 @@ func (e *Engine) Resident(points curve.Points) bool {
 	return k != nil && k.mem != nil && k.mem.live() == nil
 }
 
-func (c *keyCache) add(p curve.Points) *keptPoints {
+// dropOnce is what ends the keeps that held will have, once.
+func (c *keyCache) dropOnce(held *[]*keptPoints) func() {
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			for _, k := range *held {
+				c.drop(k)
+			}
+		})
+	}
+}
+
+// add keeps what is not kept yet, and counts the keep of what is.
+func (c *keyCache) add(what *keptPoints) *keptPoints {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.m == nil {
 		c.m = map[pointsID]*keptPoints{}
 	}
-	id := idOfPoints(p)
-	k := c.m[id]
+	k := c.m[what.id]
 	if k == nil {
-		k = &keptPoints{id: id, points: p, order: c.next}
+		k = what
+		k.order = c.next
 		c.next++
-		c.m[id] = k
+		c.m[k.id] = k
 	}
 	k.keeps++
 	return k
@@ -233,7 +244,7 @@ func (c *keyCache) bring(ctx context.Context, k *keptPoints) (bool, error) {
 	c.mu.Unlock()
 	freeAll(stale)
 	e := c.e
-	n := int64(len(k.points.Data))
+	n := k.bytes
 	if there || ending || e.o.keys >= 0 && resident+n > e.o.keys {
 		return there, nil
 	}
@@ -251,7 +262,7 @@ func (c *keyCache) bring(ctx context.Context, k *keptPoints) (bool, error) {
 		if err := mem.live(); err != nil {
 			return err
 		}
-		return t.bounceIn(mem.ptr(), k.points.Data, false)
+		return k.fill(t, mem.ptr())
 	}})
 	if err != nil {
 		mem.free()

@@ -120,6 +120,13 @@ func (l *ledger) left(u use) (int64, error) {
 	return n, err
 }
 
+// leftFor is left for those who do not hold the lock.
+func (l *ledger) leftFor(u use) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left(u)
+}
+
 // try grants n bytes at once, or none.
 func (l *ledger) try(u use, n int64) (bool, error) {
 	l.mu.Lock()

@@ -13,6 +13,7 @@ type load = struct {
 	Basis           curve.Basis
 	Folded          bool
 	Wires           int
+	Evaluates       bool
 	H, L, A, B1, B2 int
 }
 
@@ -50,6 +51,12 @@ func (e *Engine) Needs(l load) needs {
 		Wires:     in((curve.ScalarBytes + 1) * int64(max(l.Wires, 1))),
 		CopiesABC: true,
 		CopiesW:   true,
+	}
+	if l.Evaluates {
+		// w comes with a and b, and stays until h is summed: the sums over it find
+		// it there.
+		w := curve.ScalarBytes * int64(max(l.Wires, 1))
+		n.Prestage, n.A = in(evaluateBytes(l.Domain.Size())), in(vector+w)
 	}
 	e.expect(vector, vector+bc, int64(l.Wires), max(l.H, longest), l.B2)
 	return n

@@ -54,7 +54,7 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 5, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14}
+	return options{streams: 6, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14}
 }
 
 func (o *options) check() error {
@@ -70,7 +70,7 @@ func (o *options) check() error {
 // Option sets how an Engine works.
 type Option func(*options)
 
-// Streams sets how many operations run side by side; 5 by default, one for each
+// Streams sets how many operations run side by side; 6 by default, one for each
 // stage of a proof that computes on the card: none waits for another's to end.
 // They share the card's memory in any case.
 func Streams(n int) Option { return func(o *options) { o.streams = n } }
@@ -85,7 +85,7 @@ func KeyMemory(bytes int64) Option { return func(o *options) { o.keys = max(byte
 
 // Chunk sets the size that the page-locked buffers which host memory is copied
 // through have at most; 32 MiB by default. There are two for each stream and two
-// for each of the two uploaders, of vectors and of witnesses: 448 MiB with five
+// for each of the two uploaders, of vectors and of witnesses: 512 MiB with six
 // streams. They are made, and grow, as copies need them.
 // The pieces in which points come that are not kept on the card are up to eight
 // times as large, where the card is.

@@ -23,9 +23,12 @@ type evaluations struct {
 	domain  curve.Domain
 	basis   curve.Basis
 	a, b, c *vector // c is nil for a folded key
+	w       *vector // the witness that they were evaluated from on the card
 	tier    gpu.Decision
 	used    atomic.Bool // the quotient was taken, or tried
-	host    hostCount
+
+	evaluated bool // on the card: there is nothing on the host
+	host      hostCount
 }
 
 // hostCount calls a function when the last of some host buffers is let go of.
@@ -35,17 +38,26 @@ type hostCount struct {
 	when chan func() // of one: the function
 }
 
-// Buffers are a, b and c.
+// Buffers are a, b and c, and w where they were made of it.
 func (v *evaluations) Buffers() []alloc.Ref {
 	refs := []alloc.Ref{v.a, v.b}
 	if v.c != nil {
 		refs = append(refs, v.c)
 	}
+	if v.w != nil {
+		refs = append(refs, v.w)
+	}
 	return refs
 }
 
 // String is "cuda:0, tier 1 of 3: a, b and c (12 GiB) in device memory, 120 GiB free".
-func (v *evaluations) String() string { return v.e.card.name + ", " + v.tier.String() }
+func (v *evaluations) String() string {
+	s := v.e.card.name + ", " + v.tier.String()
+	if v.evaluated {
+		s += "; evaluated there"
+	}
+	return s
+}
 
 // WhenCopied calls f when the host buffers have been let go of.
 func (v *evaluations) WhenCopied(f func()) { v.host.set(f) }
@@ -100,6 +112,7 @@ func (e *Engine) Prestage(ctx context.Context, sc *alloc.Scope, d curve.Domain, 
 		return nil, fmt.Errorf("prestage: vectors that are not of the domain's %d scalars", n)
 	}
 	e.expectJobs(n)
+	e.restoreSystems(ctx)
 	v := &evaluations{e: e, domain: d, basis: basis}
 	v.host.start(2)
 	if c != nil {
@@ -165,6 +178,10 @@ func (v *evaluations) place(sc *alloc.Scope) error {
 		if err != nil {
 			return err
 		}
+		if v.evaluated && (d.Tier > 0 || first > 0) {
+			v.e.card.mem.give(standing, d.Chosen().Bytes)
+			return noRoom(r.Tiers[0].Bytes)
+		}
 		all := d
 		all.Request, all.Tier, all.Failed = r, first+d.Tier, failed
 		v.tier = all
@@ -189,7 +206,10 @@ func (v *evaluations) take(sc *alloc.Scope, want []*vector, size int64) error {
 			if !v.e.o.unguarded.leak {
 				for _, y := range want[:i] {
 					y.dropDevice(true)
-					y.first = y.host.Space()
+					y.first = y.e.card.space
+					if y.host != nil {
+						y.first = y.host.Space()
+					}
 				}
 			}
 			v.e.card.mem.give(standing, size*int64(len(want)-i-1))

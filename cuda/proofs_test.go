@@ -102,14 +102,15 @@ func TestProofs(t *testing.T) {
 	})
 }
 
-// keep keeps the points of k on e.
+// keep keeps the points of k on e, and the matrices of its circuit.
 func keep(t *testing.T, e *Engine, k *keptKey) func() {
 	t.Helper()
+	end := keepSystem(t, e, k)
 	drop, err := e.Keep(ctx(), k.pk.H, k.pk.L.Points, k.pk.A.Points, k.pk.B1.Points, k.pk.B2.Points)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return drop
+	return func() { drop(); end() }
 }
 
 // TestBatch proves several jobs at once, with vectors in pageable and pinned memory.

@@ -14,11 +14,17 @@ import (
 type quotient struct {
 	e     *Engine
 	h     *vector
+	w     *vector // the witness, where it came before the others that need it
 	where string
 }
 
-// Buffers is h.
-func (q *quotient) Buffers() []alloc.Ref { return []alloc.Ref{q.h} }
+// Buffers is h, and w where that is kept on the card.
+func (q *quotient) Buffers() []alloc.Ref {
+	if q.w != nil {
+		return []alloc.Ref{q.h, q.w}
+	}
+	return []alloc.Ref{q.h}
+}
 
 // String says where it is.
 func (q *quotient) String() string { return q.where }
@@ -37,7 +43,10 @@ func (e *Engine) QuotientOf(ctx context.Context, sc *alloc.Scope, v held) (held,
 		return nil, err
 	}
 	x.a.Retain()
-	return &quotient{e: e, h: x.a, where: e.card.name + ": h in device memory"}, nil
+	if x.w != nil {
+		x.w.Retain()
+	}
+	return &quotient{e: e, h: x.a, w: x.w, where: e.card.name + ": h in device memory"}, nil
 }
 
 func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations) error {

@@ -22,10 +22,11 @@ const (
 	mMSM1
 	mMSM2
 	mKeep
+	mEvaluate
 	nbMethods
 )
 
-var methodNames = [nbMethods]string{"quotient", "sum of h", "split", "sums of ones", "sums of others", "msm g1", "msm g2", "keep"}
+var methodNames = [nbMethods]string{"quotient", "sum of h", "split", "sums of ones", "sums of others", "msm g1", "msm g2", "keep", "evaluate"}
 
 type stats struct {
 	up, down atomic.Int64

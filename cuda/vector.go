@@ -33,10 +33,13 @@ type vector struct {
 	shared *witnessCache // where others may find it; nil: nowhere
 }
 
-// newVector holds a reference on host.
+// newVector holds a reference on host; nil: it is to be made on the card.
 func newVector(e *Engine, n int, host *alloc.Buffer[curve.Scalar], left func()) *vector {
-	v := &vector{e: e, n: n, host: host, left: left, first: host.Space()}
-	host.Retain()
+	v := &vector{e: e, n: n, host: host, left: left, first: e.card.space}
+	if host != nil {
+		v.first = host.Space()
+		host.Retain()
+	}
 	v.refs.Store(1)
 	return v
 }

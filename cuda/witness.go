@@ -150,7 +150,7 @@ func (c *witnessCache) share(sc *alloc.Scope, w *alloc.Buffer[curve.Scalar]) (*v
 	defer c.mu.Unlock()
 	v = newVector(c.e, w.Len(), w, nil)
 	v.shared = c
-	v.place(b)
+	v.begin(b)
 	if c.m == nil {
 		c.m, c.of = map[*alloc.Buffer[curve.Scalar]]*vector{}, map[*vector]*alloc.Buffer[curve.Scalar]{}
 	}

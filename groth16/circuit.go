@@ -27,6 +27,33 @@ type Circuit interface {
 	Footprint(want Want) alloc.Amount
 }
 
+// System is what a processor needs to know of a constraint system to evaluate it
+// on a witness. It is a view, and an alias to a literal, so that packages agree on
+// it without importing each other.
+type System = struct {
+	A, B, C curve.Matrix // C has no rows where it is not known, or not needed
+	Rows    int          // constraints: the most that a matrix has
+	Inputs  int          // rows that follow them, whose A is one wire each, wire 0 first, and B and C zero
+	Wires   int          // of the witness
+}
+
+// Linear is a Circuit whose a, b and c are matrices times its witness, which it
+// can leave to the prover: see Want.WitnessOnly.
+type Linear interface {
+	Circuit
+	// System is the matrices; ok is false where they are not all there is to it.
+	// They stay as they are for as long as the circuit is in use.
+	System() (s System, ok bool)
+}
+
+// SystemOf is the matrices of c, if it is Linear and gives them.
+func SystemOf(c Circuit) (s System, ok bool) {
+	if l, is := c.(Linear); is {
+		return l.System()
+	}
+	return s, false
+}
+
 // Want says what of an assignment a prover needs.
 type Want struct {
 	Domain      curve.Domain
@@ -34,6 +61,11 @@ type Want struct {
 	Check       bool // find the first unsatisfied constraint
 	Arithmetic  Arithmetic
 	Commitments []CommitmentKey // of the key, for a circuit that commits
+
+	// WitnessOnly says that the prover evaluates the matrices of a Linear circuit
+	// itself: the assignment has w, and nothing was checked. Other circuits pay no
+	// heed to it.
+	WitnessOnly bool
 }
 
 // Want is what a prover with this key needs of a circuit, with the check on.
@@ -44,7 +76,9 @@ func (k *ProvingKey) Want(ar Arithmetic) Want {
 // AssignmentBytes is the size of the buffers of an assignment.
 func AssignmentBytes(c Circuit, want Want) alloc.Amount {
 	vectors := 2
-	if want.C {
+	if want.WitnessOnly {
+		vectors = 0
+	} else if want.C {
 		vectors = 3
 	}
 	return alloc.HostBytes(curve.ScalarBytes * (int64(c.NbWires()) + int64(vectors)*int64(want.Domain.Size())))
@@ -54,7 +88,7 @@ func AssignmentBytes(c Circuit, want Want) alloc.Amount {
 // buffers are flagged secret.
 type Assignment struct {
 	W       *alloc.Buffer[curve.Scalar] // the witness; W[0] is 1, public inputs follow
-	A, B, C *alloc.Buffer[curve.Scalar] // on the domain, natural order; C nil when it was not wanted
+	A, B, C *alloc.Buffer[curve.Scalar] // on the domain, natural order; C nil when it was not wanted, all of them with Want.WitnessOnly
 
 	// Commitments and CommitmentPok are those of a gnark circuit that commits.
 	Commitments   []curve.G1

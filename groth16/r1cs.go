@@ -124,16 +124,26 @@ func checkMatrix(f backend, m curve.Matrix, wires int) error {
 // matrix (a .zkey's) defines c as a∘b, and only verification judges it.
 func (r *R1CS) checked(want Want) bool { return want.Check && len(r.C.Rows) > 0 }
 
+// System implements Linear. A system that commits gives none.
+func (r *R1CS) System() (s System, ok bool) {
+	s = System{A: r.A, B: r.B, C: r.C, Rows: r.rows(), Wires: r.Wires}
+	if r.InputRows {
+		s.Inputs = r.Public + 1
+	}
+	return s, len(r.Commitments) == 0
+}
+
 // Footprint is the scratch for C·w when it is only compared.
 func (r *R1CS) Footprint(want Want) alloc.Amount {
-	if r.checked(want) && !want.C {
+	if r.checked(want) && !want.C && !want.WitnessOnly {
 		return alloc.HostBytes(curve.ScalarBytes * int64(r.rows()))
 	}
 	return alloc.Amount{}
 }
 
 // Synthesize fills the witness from input, a WitnessSource or a
-// []curve.Scalar, and evaluates A, B and, when wanted, C on it.
+// []curve.Scalar, and evaluates A, B and, when wanted, C on it, unless only the
+// witness is wanted.
 func (r *R1CS) Synthesize(ctx context.Context, sc *alloc.Scope, input any, want Want) (*Assignment, error) {
 	a := &Assignment{}
 	if err := r.synthesize(ctx, sc, input, want, a); err != nil {
@@ -166,6 +176,9 @@ func (r *R1CS) synthesize(ctx context.Context, sc *alloc.Scope, input any, want 
 		return errors.New("wire 0 of the witness is not 1")
 	}
 
+	if want.WitnessOnly {
+		return nil
+	}
 	ar, n, rows := want.Arithmetic, want.Domain.Size(), r.rows()
 	evaluate := func(m curve.Matrix, n int) (*alloc.Buffer[curve.Scalar], error) {
 		out, err := alloc.Make[curve.Scalar](sc, n, alloc.Evaluation, alloc.Secret|alloc.Dirty)

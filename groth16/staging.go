@@ -24,6 +24,7 @@ type Load = struct {
 	Basis           curve.Basis
 	Folded          bool // there is no c
 	Wires           int  // scalars of the witness
+	Evaluates       bool // by PrestageOf: a, b and c are in no host memory
 	H, L, A, B1, B2 int  // points of the queries
 }
 
@@ -105,6 +106,29 @@ type Staging interface {
 	// run before, beside or after the other calls for the same w, of which it
 	// may make use.
 	SumB2(ctx context.Context, sc *alloc.Scope, q curve.Query, w *alloc.Buffer[curve.Scalar]) (curve.G2, error)
+}
+
+// Evaluator is a Staging that can evaluate a circuit's matrices where it keeps
+// vectors, so that a job brings it w alone.
+type Evaluator interface {
+	Staging
+
+	// KeepSystem makes the matrices of s ready to be evaluated, as far as there
+	// is room, until drop is called; they neither change nor go before. What is
+	// given up meanwhile to make room is brought back when there is some.
+	KeepSystem(ctx context.Context, s System) (drop func(), err error)
+	// HoldSystem says whether PrestageOf can be called for a job with the
+	// matrices of s, which KeepSystem was told of; they then stay ready until end
+	// is called. It does not wait.
+	HoldSystem(l Load, s System) (end func(), ok bool)
+
+	// PrestageOf is Prestage of A·w, B·w and, unless folded is set, C·w, or a∘b
+	// where s has no C. With check it compares a∘b with C·w: row is the first
+	// row that differs, and then there is no Held; it is −1 otherwise. It has
+	// read w when it returns. The matrices are held. Where there is no room for
+	// the vectors after all, the error's FromStart is true, and the job is made
+	// again with the host's evaluations.
+	PrestageOf(ctx context.Context, sc *alloc.Scope, d curve.Domain, basis curve.Basis, s System, folded, check bool, w *alloc.Buffer[curve.Scalar]) (v Held, row int, err error)
 }
 
 // StagingOf is a itself if it is a Staging, and otherwise a Staging that keeps

@@ -32,12 +32,12 @@ func (p *Prover) needSynthesize(ctx context.Context) pipeline.Need {
 	vector := int64(p.Key.Domain.Size()) * curve.ScalarBytes
 	n := pipeline.Need{
 		Scratch: p.Circuit.Footprint(p.want(ctx)),
-		Makes: []pipeline.Part{
-			part(PartW, int64(p.Key.NbWires)*curve.ScalarBytes),
-			part(PartA, vector),
-			part(PartB, vector),
-		},
+		Makes:   []pipeline.Part{part(PartW, int64(p.Key.NbWires)*curve.ScalarBytes)},
 	}
+	if p.evaluation(ctx) != nil {
+		return n
+	}
+	n.Makes = append(n.Makes, part(PartA, vector), part(PartB, vector))
 	if !p.Key.Folded {
 		n.Makes = append(n.Makes, part(PartC, vector))
 	}
@@ -50,7 +50,9 @@ func (p *Prover) needPrestage(ctx context.Context) pipeline.Need {
 		{Name: PartStagedA, Bytes: n.A},
 		{Name: PartStagedBC, Bytes: n.BC},
 	}}
-	if n.CopiesABC {
+	if p.evaluation(ctx) != nil {
+		need.Ends = []string{PartW}
+	} else if n.CopiesABC {
 		// The copies may outlast the stage, but not ntt, which names them too.
 		need.Ends = []string{PartA, PartB, PartC}
 	}
@@ -113,5 +115,6 @@ func (p *Prover) want(ctx context.Context) groth16.Want {
 	ar, _ := p.turn(ctx)
 	w := p.Key.Want(ar)
 	w.Check = !p.NoCheck
+	w.WitnessOnly = p.evaluation(ctx) != nil
 	return w
 }

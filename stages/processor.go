@@ -37,7 +37,8 @@ func (p *Prover) staging(ctx context.Context) groth16.Staging {
 // needs is what the job takes of its processor.
 func (p *Prover) needs(ctx context.Context) groth16.Needs {
 	ar, _ := p.turn(ctx)
-	return needsOf(ar, p.Key.Load())
+	e, known := p.evaluates(ctx)
+	return needsOf(ar, p.load(e != nil || !known && p.mayEvaluate(ar)))
 }
 
 // needsOf is what a job takes of ar: of a set, the most of any member, for
@@ -122,8 +123,10 @@ type keeper interface {
 
 // Keep has every processor of p that can keep points of p's key where it reads
 // them do so, as far as there is room, until the key is closed: those of the
-// queries that it may have to sum. It is called once, before the key is used. A
-// processor that is lost keeps nothing, and that is no error.
+// queries that it may have to sum, and before them the matrices of p's circuit,
+// where it evaluates those. It is called once, before the key is used; the circuit
+// is in use until the key is closed. A processor that is lost keeps nothing, and
+// that is no error.
 func Keep(ctx context.Context, p *Prover) error {
 	k := p.Key
 	stay := everyone(append([]groth16.Arithmetic{p.Arith}, p.Elsewhere...)...)
@@ -147,13 +150,19 @@ func Keep(ctx context.Context, p *Prover) error {
 		if lost(ar) != nil {
 			continue
 		}
-		drop, err := at.Keep(ctx, points...)
-		if drop != nil {
-			k.OnClose(func() error { drop(); return nil })
+		keep := func(drop func(), err error) {
+			if drop != nil {
+				k.OnClose(func() error { drop(); return nil })
+			}
+			if lost(ar) == nil {
+				errs = append(errs, err)
+			}
 		}
-		if lost(ar) == nil {
-			errs = append(errs, err)
+		if ev, ok := ar.(groth16.Evaluator); ok && contains(stay, ar) && p.mayEvaluate(ar) {
+			s, _ := p.system()
+			keep(ev.KeepSystem(ctx, s))
 		}
+		keep(at.Keep(ctx, points...))
 	}
 	return errors.Join(errs...)
 }

@@ -63,6 +63,12 @@ type Prover struct {
 	// C matrix, as that in a .zkey.
 	NoCheck bool
 
+	// HostEvaluation has a, b and c evaluated at synthesis in any case. Without it
+	// a processor that can (groth16.Evaluator) makes them of the witness, once Keep
+	// has given it the circuit's matrices and where it has room; the check of the
+	// constraints is then part of prestage.
+	HostEvaluation bool
+
 	// MinOnes is the share of ones in a witness, of all its wires, from which
 	// batch-add sums the points of ones by plain additions and hands only the
 	// others to tail-msm. With fewer, tail-msm takes the witness whole: its

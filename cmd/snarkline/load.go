@@ -49,6 +49,9 @@ func (c *loading) Synthesize(ctx context.Context, sc *alloc.Scope, input any, wa
 	return a, inputError(err)
 }
 
+// System is the circuit's, if it has one.
+func (c *loading) System() (groth16.System, bool) { return groth16.SystemOf(c.Circuit) }
+
 // loadWtns opens a witness of circom.
 func loadWtns(_ context.Context, path string) (any, func(), error) {
 	w, err := circom.OpenWtns(path)

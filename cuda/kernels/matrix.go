@@ -24,9 +24,12 @@ import (
 const (
 	matrixShort   = 8
 	matrixThreads = 256
-	// matrixChunk is the most terms of a chunk: 32 for each lane of its warp.
+	// matrixChunk is the most terms of a chunk, 32 for each lane of its warp, but
+	// in a row that would have more than matrixSums of them.
 	matrixChunk = 1024
-	noCoeff     = ^uint32(0)
+	// matrixSums is how many chunks are added up at a time.
+	matrixSums = 1 << 17
+	noCoeff    = ^uint32(0)
 )
 
 // MatrixPlan is a matrix with what the device needs to know of it. It is a view
@@ -36,6 +39,7 @@ type MatrixPlan struct {
 	one, minus uint32 // of the coefficients 1 and −1; noCoeff: there is none
 	chunks     [][2]uint32
 	longs      [][4]uint32
+	sums       uint32   // chunks that are added up at a time at most
 	at         [5]int64 // of rows, terms, coeffs, chunks, longs
 	bytes      int64
 }
@@ -44,7 +48,7 @@ type MatrixPlan struct {
 // matrix that names others, or coefficients that it has not, is an error: on a
 // device it would read what is not there.
 func PlanMatrix(id curve.ID, m curve.Matrix, wires int) (*MatrixPlan, error) {
-	p := &MatrixPlan{m: m, one: noCoeff, minus: noCoeff}
+	p := &MatrixPlan{m: m, one: noCoeff, minus: noCoeff, sums: matrixSums}
 	if len(m.Rows) > 0 && (m.Rows[0] != 0 || int64(m.Rows[len(m.Rows)-1]) != int64(len(m.Terms))) || len(m.Rows) == 0 && len(m.Terms) > 0 {
 		return nil, fmt.Errorf("the matrix's %d rows are not of its %d terms", m.NumRows(), len(m.Terms))
 	}
@@ -60,8 +64,9 @@ func PlanMatrix(id curve.ID, m curve.Matrix, wires int) (*MatrixPlan, error) {
 			continue
 		}
 		first := len(p.chunks)
-		for at := uint64(from); at < uint64(to); at += matrixChunk {
-			p.chunks = append(p.chunks, [2]uint32{uint32(at), uint32(min(at+matrixChunk, uint64(to)))})
+		step := max(matrixChunk, (uint64(to-from)+matrixSums-1)/matrixSums)
+		for at := uint64(from); at < uint64(to); at += step {
+			p.chunks = append(p.chunks, [2]uint32{uint32(at), uint32(min(at+step, uint64(to)))})
 		}
 		p.longs = append(p.longs, [4]uint32{uint32(i), uint32(first), uint32(len(p.chunks) - first)})
 	}
@@ -123,7 +128,12 @@ func (p *MatrixPlan) Bytes() int64 { return p.bytes }
 func (p *MatrixPlan) NumRows() int { return p.m.NumRows() }
 
 // Scratch is the device memory that Evaluate takes besides.
-func (p *MatrixPlan) Scratch() int64 { return int64(len(p.chunks)) * curve.ScalarBytes }
+func (p *MatrixPlan) Scratch() int64 {
+	return int64(min(len(p.chunks), int(p.sums))) * curve.ScalarBytes
+}
+
+// MatrixScratch bounds the scratch of any matrix.
+const MatrixScratch = matrixSums * curve.ScalarBytes
 
 // Parts calls f for what is to be copied to the device, and to where from the
 // matrix's memory on, until f fails.
@@ -173,17 +183,20 @@ func (x *Matrix) Evaluate(st gpu.Stream, a *gpu.Args, p *MatrixPlan, mem, w, scr
 	}
 	lo := sort.Search(len(p.longs), func(i int) bool { return int(p.longs[i][0]) >= first })
 	hi := sort.Search(len(p.longs), func(i int) bool { return int(p.longs[i][0]) >= first+n })
-	if lo == hi {
-		return nil
-	}
-	from := p.longs[lo][1]
-	chunks := p.longs[hi-1][1] + p.longs[hi-1][2] - from
-	err = x.k.MatrixChunks(st, gpu.Linear(32*int64(chunks), matrixThreads), a, part(3)+8*gpu.Ptr(from), chunks, part(1), part(2), w, scratch, p.one, p.minus)
-	if err == nil {
-		err = x.k.MatrixLong(st, gpu.Linear(32*int64(hi-lo), matrixThreads), a, part(4)+gpu.Ptr(16*lo), uint32(hi-lo), scratch, from, out, uint32(first))
-	}
-	if err != nil {
-		return fmt.Errorf("queue the evaluation of %d long rows: %w", hi-lo, err)
+	for lo < hi {
+		from := p.longs[lo][1]
+		// as many rows as have room for their chunks
+		n := sort.Search(hi-lo-1, func(i int) bool { l := p.longs[lo+1+i]; return l[1]+l[2]-from > p.sums }) + 1
+		last := p.longs[lo+n-1]
+		chunks := last[1] + last[2] - from
+		err := x.k.MatrixChunks(st, gpu.Linear(32*int64(chunks), matrixThreads), a, part(3)+8*gpu.Ptr(from), chunks, part(1), part(2), w, scratch, p.one, p.minus)
+		if err == nil {
+			err = x.k.MatrixLong(st, gpu.Linear(32*int64(n), matrixThreads), a, part(4)+16*gpu.Ptr(lo), uint32(n), scratch, from, out, uint32(first))
+		}
+		if err != nil {
+			return fmt.Errorf("queue the evaluation of %d long rows: %w", n, err)
+		}
+		lo += n
 	}
 	return nil
 }

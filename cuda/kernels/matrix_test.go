@@ -34,7 +34,8 @@ func matrixOf(id curve.ID, lengths []int, wires int, seed uint64) curve.Matrix {
 // matrixRig evaluates on the device.
 type matrixRig struct {
 	*rig
-	x *Matrix
+	x    *Matrix
+	most uint32 // chunks at a time
 }
 
 // evaluate is rows of m·w on the device, in pieces of so many rows.
@@ -43,6 +44,10 @@ func (r matrixRig) evaluate(t fataler, m curve.Matrix, w []curve.Scalar, n, piec
 	p, err := PlanMatrix(r.set.Curve(), m, len(w))
 	if err != nil {
 		t.Fatal(err)
+	}
+	p.sums = max(4, r.most) // few, so that they take turns
+	for _, l := range p.longs {
+		p.sums = max(p.sums, l[2])
 	}
 	image := make([]byte, p.Bytes())
 	if err := p.Parts(func(at int64, b []byte) error { copy(image[at:], b); return nil }); err != nil {
@@ -124,7 +129,7 @@ func newMatrixRig(t *testing.T, r *rig) matrixRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return matrixRig{r, x}
+	return matrixRig{r, x, 0}
 }
 
 // TestMatrixCheck compares a∘b with c, and finds the first row that differs.

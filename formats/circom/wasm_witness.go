@@ -238,6 +238,9 @@ func (k *calculated) Synthesize(ctx context.Context, sc *alloc.Scope, input any,
 	return k.Circuit.Synthesize(alloc.WithScope(ctx, sc), sc, k.c.Witness(inputs), want)
 }
 
+// System implements groth16.Linear where base does.
+func (k *calculated) System() (groth16.System, bool) { return groth16.SystemOf(k.Circuit) }
+
 // Footprint implements groth16.Circuit.
 func (k *calculated) Footprint(want groth16.Want) alloc.Amount {
 	return k.Circuit.Footprint(want).Add(k.c.Scratch())
