@@ -109,22 +109,18 @@ func (e *Engine) msmBytesG1(n int) int64 {
 // vectorsG1 says whether the vector kernels take a sum of n full-length terms.
 func (e *Engine) vectorsG1(n int) bool { return e.VecG1 != nil && n >= vecMin }
 
-// vectorsFitG1 says whether the vector kernels need no more for n terms than was
-// reserved for total: their plan may take more memory for a smaller sum.
-func (e *Engine) vectorsFitG1(n, total int) bool {
-	return e.VecG1.MSMScratch(n, e.Workers) <= e.VecG1.MSMScratch(total, e.Workers)
-}
-
-// vectorG1 has the vector kernels compute Σ scalars[i]·points[index[i]].
-func (e *Engine) vectorG1(ctx context.Context, sc *alloc.Scope, t *termsG1, index []uint32, scalars []window.Scalar) (p pointG1, err error) {
-	buf, err := alloc.Make[byte](sc, e.VecG1.MSMScratch(len(scalars), e.Workers), alloc.Bucket, alloc.Secret|alloc.Dirty)
+// vectorG1 has the vector kernels compute Σ scalars[i]·points[index[i]], folded
+// scalars with the histogram h, in the memory of a sum of total.
+func (e *Engine) vectorG1(ctx context.Context, sc *alloc.Scope, t *termsG1, index []uint32, scalars []window.Scalar, h *window.Histogram, total int) (p pointG1, err error) {
+	plan := e.VecG1.Plan(len(scalars), h.Bits(), h.Weight(foldedBits), e.Workers, e.VecG1.MSMScratch(total, e.Workers))
+	buf, err := alloc.Make[byte](sc, plan.Bytes(e.VecG1), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
 	}
 	defer buf.Release()
 	s := unsafe.Slice((*curve.Scalar)(unsafe.SliceData(scalars)), len(scalars))
 	out := unsafe.Slice((*uint64)(unsafe.Pointer(&p)), bytesG1/8)
-	err = e.VecG1.MSM(ctx, t.q.Points.Data, index, s, e.Workers, buf.Slice(), out)
+	err = e.VecG1.Folded(ctx, plan, t.q.Points.Data, index, s, buf.Slice(), out)
 	return p, err
 }
 
@@ -180,7 +176,7 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	// The caller has reserved for the whole query, however few are picked.
 	total := max(t.n, len(t.points))
 	vectors := e.vectorsG1(hist[0].Weight(foldedBits))
-	if terms <= t.n/2 && (!vectors || e.vectorsFitG1(terms, total)) {
+	if terms <= t.n/2 {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Secret|alloc.Dirty)
 		if err != nil {
 			return pointG1{}, err
@@ -191,24 +187,19 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		scalars = scalars[:terms]
 	}
 	n := len(scalars)
-	vectors = vectors && e.vectorsFitG1(n, total)
+	if vectors {
+		return e.vectorG1(ctx, sc, t, index, scalars, &hist[0], total)
+	}
 	plan := window.For(total, n, foldedBits, &hist[0])
 	offset := plan.Offset()
 	err = par.Blocks(ctx, workers, n, blockLen, func(_, from, to int) error {
 		for i := from; i < to; i++ {
-			if vectors {
-				window.Unfold(&scalars[i], &r)
-			} else {
-				window.AddOffset(&scalars[i], &offset)
-			}
+			window.AddOffset(&scalars[i], &offset)
 		}
 		return nil
 	})
 	if err != nil {
 		return pointG1{}, err
-	}
-	if vectors {
-		return e.vectorG1(ctx, sc, t, index, scalars)
 	}
 
 	s := &sumG1{Layout: e.layoutG1(plan, n), ctx: ctx, points: t.points}

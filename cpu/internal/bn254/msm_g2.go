@@ -111,22 +111,18 @@ func (e *Engine) msmBytesG2(n int) int64 {
 // vectorsG2 says whether the vector kernels take a sum of n full-length terms.
 func (e *Engine) vectorsG2(n int) bool { return e.VecG2 != nil && n >= vecMin }
 
-// vectorsFitG2 says whether the vector kernels need no more for n terms than was
-// reserved for total: their plan may take more memory for a smaller sum.
-func (e *Engine) vectorsFitG2(n, total int) bool {
-	return e.VecG2.MSMScratch(n, e.Workers) <= e.VecG2.MSMScratch(total, e.Workers)
-}
-
-// vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]].
-func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar) (p pointG2, err error) {
-	buf, err := alloc.Make[byte](sc, e.VecG2.MSMScratch(len(scalars), e.Workers), alloc.Bucket, alloc.Secret|alloc.Dirty)
+// vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]], folded
+// scalars with the histogram h, in the memory of a sum of total.
+func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar, h *window.Histogram, total int) (p pointG2, err error) {
+	plan := e.VecG2.Plan(len(scalars), h.Bits(), h.Weight(foldedBits), e.Workers, e.VecG2.MSMScratch(total, e.Workers))
+	buf, err := alloc.Make[byte](sc, plan.Bytes(e.VecG2), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
 	}
 	defer buf.Release()
 	s := unsafe.Slice((*curve.Scalar)(unsafe.SliceData(scalars)), len(scalars))
 	out := unsafe.Slice((*uint64)(unsafe.Pointer(&p)), bytesG2/8)
-	err = e.VecG2.MSM(ctx, t.q.Points.Data, index, s, e.Workers, buf.Slice(), out)
+	err = e.VecG2.Folded(ctx, plan, t.q.Points.Data, index, s, buf.Slice(), out)
 	return p, err
 }
 
@@ -182,7 +178,7 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	// The caller has reserved for the whole query, however few are picked.
 	total := max(t.n, len(t.points))
 	vectors := e.vectorsG2(hist[0].Weight(foldedBits))
-	if terms <= t.n/2 && (!vectors || e.vectorsFitG2(terms, total)) {
+	if terms <= t.n/2 {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Secret|alloc.Dirty)
 		if err != nil {
 			return pointG2{}, err
@@ -193,24 +189,19 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		scalars = scalars[:terms]
 	}
 	n := len(scalars)
-	vectors = vectors && e.vectorsFitG2(n, total)
+	if vectors {
+		return e.vectorG2(ctx, sc, t, index, scalars, &hist[0], total)
+	}
 	plan := window.For(total, n, foldedBits, &hist[0])
 	offset := plan.Offset()
 	err = par.Blocks(ctx, workers, n, blockLen, func(_, from, to int) error {
 		for i := from; i < to; i++ {
-			if vectors {
-				window.Unfold(&scalars[i], &r)
-			} else {
-				window.AddOffset(&scalars[i], &offset)
-			}
+			window.AddOffset(&scalars[i], &offset)
 		}
 		return nil
 	})
 	if err != nil {
 		return pointG2{}, err
-	}
-	if vectors {
-		return e.vectorG2(ctx, sc, t, index, scalars)
 	}
 
 	s := &sumG2{Layout: e.layoutG2(plan, n), ctx: ctx, points: t.points}

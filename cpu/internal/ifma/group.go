@@ -12,11 +12,11 @@ import (
 // Group is the arithmetic of one source group of one curve. It is stateless
 // and safe for concurrent use.
 type Group struct {
-	k    *kernels
-	ops  lanes
-	accs func(n int) accumulators
-	bits int       // of the group's order
-	last [4]uint64 // the group's order − 1
+	k     *kernels
+	ops   lanes
+	accs  func(n int) accumulators
+	bits  int // of the largest scalar, folded
+	order [4]uint64
 }
 
 // NewGroup is the arithmetic of group g of curve id, or nil where the kernels
@@ -39,10 +39,9 @@ func NewGroup(id curve.ID, g curve.Group) *Group {
 		return nil
 	}
 	m := id.ScalarModulus()
-	r.bits = m.BitLen()
-	m.Sub(m, one)
-	for i := range r.last {
-		r.last[i] = word(m, i)
+	r.bits = m.BitLen() - 1
+	for i := range r.order {
+		r.order[i] = word(m, i)
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/snarkline/snarkline/cpu/internal/par"
+	"github.com/snarkline/snarkline/cpu/internal/window"
 	"github.com/snarkline/snarkline/curve"
 )
 
@@ -14,13 +15,13 @@ import (
 var errScalar = errors.New("a scalar is not below the group's order")
 
 // MSMScratch is the size in bytes of the scratch that [Group.MSM] takes for n
-// points and so many workers.
+// points and so many workers, whatever the scalars.
 func (g *Group) MSMScratch(n, workers int) int {
 	if n == 0 {
 		return 0
 	}
 	p := g.plan(n, workers)
-	return p.workers*p.workerBytes(g.k) + 64
+	return p.Bytes(g)
 }
 
 // MSM sets out, an affine point in gnark-crypto's layout, to the sum of
@@ -32,6 +33,15 @@ func (g *Group) MSMScratch(n, workers int) int {
 // The method is Pippenger's with signed digits, a window at a time; each
 // bucket is summed by a pairwise tree in affine coordinates.
 func (g *Group) MSM(ctx context.Context, points []byte, pick []uint32, scalars []curve.Scalar, workers int, buf []byte, out []uint64) error {
+	for i := range scalars {
+		window.Fold((*window.Scalar)(&scalars[i]), &g.order)
+	}
+	return g.Folded(ctx, g.plan(len(scalars), workers), points, pick, scalars, buf, out)
+}
+
+// Folded is MSM for scalars s given as the smaller of s and r − s, with the top
+// bit set where that is r − s, by a plan for so many of so many bits.
+func (g *Group) Folded(ctx context.Context, p Plan, points []byte, pick []uint32, scalars []curve.Scalar, buf []byte, out []uint64) error {
 	n := len(scalars)
 	size := g.k.pointBytes()
 	if len(out) < size/8 {
@@ -41,14 +51,17 @@ func (g *Group) MSM(ctx context.Context, points []byte, pick []uint32, scalars [
 		clear(out[:size/8])
 		return nil
 	}
+	if n != p.n {
+		return fmt.Errorf("multi-scalar multiplication: %d scalars by a plan for %d", n, p.n)
+	}
 	if err := checkPoints(points, size, pick, n); err != nil {
 		return fmt.Errorf("multi-scalar multiplication: %w", err)
 	}
-	if need := g.MSMScratch(n, workers); len(buf) < need {
+	if need := p.Bytes(g); len(buf) < need {
 		return fmt.Errorf("multi-scalar multiplication: scratch of %d bytes, needs %d", len(buf), need)
 	}
-	m := &msm{Group: g, msmPlan: g.plan(n, workers), points: points, pick: pick, scalars: scalars}
-	m.sums = make([]uint64, m.parts*m.windows*size/8)
+	m := &msm{Group: g, Plan: p, points: points, pick: pick, scalars: scalars}
+	m.sums = make([]uint64, m.tasks()*size/8)
 	if err := m.run(ctx, newScratch(buf)); err != nil {
 		return fmt.Errorf("multi-scalar multiplication: %w", err)
 	}
@@ -81,11 +94,11 @@ func checkPoints(points []byte, size int, pick []uint32, n int) error {
 
 type msm struct {
 	*Group
-	msmPlan
+	Plan
 	points  []byte
 	pick    []uint32
 	scalars []curve.Scalar
-	sums    []uint64 // affine, by part and window
+	sums    []uint64 // affine, by task
 }
 
 // msmWorker is what one goroutine works in.
@@ -103,7 +116,7 @@ func (m *msm) newWorker(ctx context.Context, s *scratch) *msmWorker {
 	w.pts = m.points
 	w.acc = m.accs(accCount)
 	w.free = uint32(m.buckets())
-	w.entries, w.digit = s.uint32s(m.part), s.int32s(m.part)
+	w.entries, w.digit = s.uint32s(m.part()), s.int32s(m.part())
 	w.hist = s.uint32s(m.buckets() + 2)
 	return w
 }
@@ -123,54 +136,46 @@ func (m *msm) run(ctx context.Context, s *scratch) error {
 	return par.Run(m.workers, func(i int) error {
 		for {
 			t := int(next.Add(1)) - 1
-			if t >= m.parts*m.windows {
+			if t >= m.tasks() {
 				return nil
 			}
-			if err := w[i].window(t/m.windows, t%m.windows); err != nil {
-				next.Store(int64(m.parts * m.windows))
+			if err := w[i].task(t); err != nil {
+				next.Store(int64(m.tasks()))
 				return err
 			}
 		}
 	})
 }
 
+// signBit, in the last word, is the sign of a folded scalar.
+const signBit = 1 << 63
+
 // prepare shifts the scalars for recoding; those of infinite points become 0.
 func (m *msm) prepare(ctx context.Context, from, to int) error {
-	b := (m.windows - 1) * m.c
 	for j := from; j < to; j++ {
 		if j%chunk == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
+		s := m.scalars[j]
 		if m.infinite(m.points, m.pick, j) {
-			m.scalars[j] = curve.Scalar{}
+			s = curve.Scalar{}
 		}
-		m.scalars[j] = m.shifted(m.scalars[j])
-		if cut(&m.scalars[j], b, 64) > uint64(m.top) {
+		plain := s
+		plain[3] &^= signBit
+		if window.Len((*window.Scalar)(&plain)) > m.Plan.bits {
 			return fmt.Errorf("scalar %d: %w", j, errScalar)
 		}
+		m.scalars[j] = m.shifted(s)
 	}
 	return nil
 }
 
-// cut is bits b … b+n−1 of s.
-func cut(s *curve.Scalar, b, n int) uint64 {
-	i, sh := b>>6, b&63
-	v := s[i] >> sh
-	if sh+n > 64 && i < 3 {
-		v |= s[i+1] << (64 - sh)
-	}
-	if n < 64 {
-		v &= 1<<n - 1
-	}
-	return v
-}
-
-// window sums part·windows + win: counting sort by digit, bucket sums, reduction.
-func (w *msmWorker) window(part, win int) error {
-	from := part * w.part
-	to := min(from+w.part, w.n)
+// task sums a window over a part of the points: counting sort by digit, bucket
+// sums, reduction.
+func (w *msmWorker) task(t int) error {
+	win, from, to := w.Plan.task(t)
 	nb := w.sort(from, to, win)
 	if err := w.fill(nb); err != nil {
 		return err
@@ -181,40 +186,74 @@ func (w *msmWorker) window(part, win int) error {
 	}
 	w.acc.add(accWhole, accSum)
 	n := w.k.pointBytes() / 8
-	w.acc.affine(accWhole, w.sums[(part*w.windows+win)*n:][:n])
+	w.acc.affine(accWhole, w.sums[t*n:][:n])
 	return nil
+}
+
+// digits writes the digits of a window to dst, with their signs, and counts
+// them by magnitude.
+func (m *msm) digits(dst []int32, scalars []curve.Scalar, win int, hist []uint32) {
+	b := win * m.c
+	off, mask := int64(1)<<(m.c-1), uint64(1)<<m.c-1
+	if win == m.windows-1 {
+		off, mask = 0, 1<<maxWindow<<1-1
+	}
+	// Two words, whatever the window; the sign is shifted out of the last one.
+	lo, sh := b>>6, uint(b&63)
+	hi, last := lo+1, lo == 3
+	if last {
+		hi = 3
+	}
+	dst = dst[:len(scalars)]
+	for i := range scalars {
+		s := &scalars[i]
+		sign := int64(s[3]) >> 63
+		v := s[lo&3] >> sh
+		if last {
+			v = s[3] &^ signBit >> sh
+		} else {
+			h := s[hi&3]
+			if hi == 3 {
+				h &^= signBit
+			}
+			v |= h << 1 << (63 - sh)
+		}
+		d := (int64(v&mask) - off ^ sign) - sign
+		dst[i] = int32(d)
+		neg := d >> 63
+		hist[(d^neg)-neg]++
+	}
 }
 
 // sort writes the entries of the scalars from, …, to−1 by bucket, leaves the
 // ends of the buckets in hist, and returns the number of buckets.
 func (w *msmWorker) sort(from, to, win int) int {
-	b, nb, off := win*w.c, 1<<(w.c-1), int32(1)<<(w.c-1)
-	bits := w.c
+	nb := 1 << (w.c - 1)
 	if win == w.windows-1 {
-		nb, off, bits = w.top, 0, 64
+		nb = w.top
 	}
 	hist := w.hist[:nb+1]
 	clear(hist)
-	digit := w.digit[:max(to-from, 0)]
-	for i := range digit {
-		d := int32(cut(&w.scalars[from+i], b, bits)) - off
-		digit[i] = d
-		s := d >> 31
-		hist[(d^s)-s]++
-	}
+	digit := w.digit[:to-from]
+	w.digits(digit, w.scalars[from:to], win, hist)
 	at := uint32(0)
 	for i, h := range hist {
 		hist[i] = at
 		at += h
 	}
+	if w.pick == nil {
+		for i, d := range digit {
+			s := d >> 31
+			h := &hist[(d^s)-s]
+			w.entries[*h] = uint32(from+i)<<1 | uint32(s&1)
+			*h++
+		}
+		return nb
+	}
 	for i, d := range digit {
 		s := d >> 31
-		j := uint32(from + i)
-		if w.pick != nil {
-			j = w.pick[j]
-		}
 		h := &hist[(d^s)-s]
-		w.entries[*h] = j<<1 | uint32(s&1)
+		w.entries[*h] = w.pick[from+i]<<1 | uint32(s&1)
 		*h++
 	}
 	return nb
@@ -243,14 +282,19 @@ func (w *msmWorker) fill(nb int) error {
 func (m *msm) combine(out []uint64) {
 	acc := m.accs(1)
 	n := m.k.pointBytes() / 8
+	t := m.tasks()
 	for win := m.windows - 1; win >= 0; win-- {
 		if win < m.windows-1 {
 			for range m.c {
 				acc.double(0)
 			}
 		}
-		for part := range m.parts {
-			acc.addAffine(0, m.sums[(part*m.windows+win)*n:][:n])
+		for t > 0 {
+			if w, _, _ := m.task(t - 1); w != win {
+				break
+			}
+			t--
+			acc.addAffine(0, m.sums[t*n:][:n])
 		}
 	}
 	acc.affine(0, out)
