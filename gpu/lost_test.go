@@ -54,7 +54,6 @@ func TestLostDevice(t *testing.T) {
 		"pinned": second(alloc.Make[byte](b.host.In(alloc.Pinned), 1, alloc.Witness, 0)),
 		"pin":    second(b.card.Registry.Pin(b, b.host, unsafe.Pointer(&host.Slice()[0]), 64*kib)),
 		"claim":  second(b.card.Planner.Claim(gpu.Request{Tiers: []gpu.Tier{{Bytes: kib}}})),
-		"choice": second(gpu.NewSelection[int](b).Of(1)),
 		"sticky": b.card.Sticky(),
 	} {
 		if !errors.Is(err, gpu.ErrLost) || !errors.Is(err, lost) {

@@ -68,7 +68,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts})
 	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
 	out.memory = alloc.Default().Snapshot()
-	out.procs = b.procs.report(out.memory)
+	out.procs = b.procs.report(out.memory, out.seconds)
 	m.Stop()
 	b.procs.tellLost(false)
 	if report == nil && b.description != "" && a.ctx.Err() == nil {

@@ -6,19 +6,41 @@ import (
 	"github.com/snarkline/snarkline/stages"
 )
 
-// cardStages are the workers of the stages when n cards prove. The stages that
-// compute on a card get one for each card; those whose jobs wait for uploads get
-// two, so that the card has work meanwhile; and synthesize, which is the host's,
-// gets two, since the card would wait for it.
-func cardStages(n int) map[string]pipeline.StageSetting {
-	return map[string]pipeline.StageSetting{
-		stages.NameSynthesize: {Workers: 2},
-		stages.NameNTT:        {Workers: n},
-		stages.NameHMSM:       {Workers: n},
-		stages.NameTailMSM:    {Workers: n},
-		stages.NameBatchAdd:   {Workers: 2 * n},
-		stages.NameBG2MSM:     {Workers: 2 * n},
+// cardStages are the workers of the stages when a card proves. The stages that
+// compute on it get one; those whose jobs wait for uploads get two, so that the
+// card has work meanwhile; and synthesize, which is the host's, gets two, since the
+// card would wait for it.
+func cardStages() map[string]pipeline.StageSetting {
+	out := map[string]pipeline.StageSetting{stages.NameSynthesize: {Workers: 2}}
+	for name, n := range stages.DefaultLanes() {
+		if n > 1 || name != stages.NamePrestage {
+			out[name] = pipeline.StageSetting{Workers: n}
+		}
 	}
+	return out
+}
+
+// cardsStages is cardStages for the n cards of a set. What the stages of a card
+// have at once is the set's to say there: they have a worker for every job that may
+// come, so that none of one card waits for those of another.
+func cardsStages(set *stages.Set) map[string]pipeline.StageSetting {
+	n := len(set.Members())
+	out := map[string]pipeline.StageSetting{stages.NameSynthesize: {Workers: 2 * n}, stages.NameAssemble: {Workers: min(n, 4)}}
+	for name := range stages.DefaultLanes() {
+		out[name] = pipeline.StageSetting{Workers: set.SetWorkers()}
+	}
+	return out
+}
+
+// cardLanes shares the workers that settings ask for out among n cards.
+func cardLanes(settings pipeline.Settings, n int) map[string]int {
+	out := map[string]int{}
+	for name := range stages.DefaultLanes() {
+		if w := settings.Stages[name].Workers; w > 0 {
+			out[name] = (w + n - 1) / n
+		}
+	}
+	return out
 }
 
 // hostWorkers is on how many of n processors the host's arithmetic computes when
@@ -31,11 +53,29 @@ func (p *processors) suited(base pipeline.Settings, except ...string) pipeline.S
 	if len(p.cards) == 0 {
 		return base
 	}
-	own := cardStages(len(p.cards))
+	own := cardStages()
+	if p.set != nil {
+		own = cardsStages(p.set)
+	}
 	for _, name := range except {
 		delete(own, name)
 	}
 	return base.Merge(pipeline.Settings{Stages: own})
+}
+
+// shared is settings in which the stages of a set's cards have a worker for every
+// job: what was asked for is shared out among the cards as lanes.
+func (p *processors) shared(settings pipeline.Settings) pipeline.Settings {
+	if p.set == nil {
+		return settings
+	}
+	all := pipeline.Settings{Stages: map[string]pipeline.StageSetting{}}
+	for name, s := range cardsStages(p.set) {
+		if settings.Stages[name].Workers > 0 && stages.DefaultLanes()[name] > 0 {
+			all.Stages[name] = s
+		}
+	}
+	return settings.Merge(all)
 }
 
 // budgets puts the memory of the cards under what settings say: what is free
@@ -46,7 +86,7 @@ func (p *processors) budgets(settings pipeline.Settings) pipeline.Settings {
 	for _, c := range p.cards {
 		room[c.card.Space()] = max(c.room, c.need, 1)
 	}
-	return cardBudgets(settings, room)
+	return cardBudgets(p.shared(settings), room)
 }
 
 // cardBudgets is settings over those budgets.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,52 +170,12 @@ func TestTierOf(t *testing.T) {
 	}
 }
 
-// fakeCard is a device of which only the memory is asked.
-type fakeCard struct {
-	gpu.Device
-	index int
-	free  int64
-	err   error
-}
-
-func (f *fakeCard) Info() gpu.Info { return gpu.Info{Index: f.index} }
-
-func (f *fakeCard) Memory() (free, total int64, err error) { return f.free, f.free, f.err }
-
-func TestChooser(t *testing.T) {
-	a, b, c := &fakeCard{index: 0, free: 1}, &fakeCard{index: 1, free: 1}, &fakeCard{index: 2, free: 8}
-	choose := chooser([]gpu.Device{a, b, c})
-	none := make([]bool, 3)
-	seen := map[int]int{}
-	for range 3 {
-		i, _ := choose(none)
-		seen[i]++
-	}
-	if len(seen) != 3 {
-		t.Errorf("three jobs are on %v", seen)
-	}
-	for range 80 {
-		i, done := choose(none)
-		seen[i]++
-		done()
-	}
-	if seen[2] < 4*seen[0] {
-		t.Errorf("the large card has no more: %v", seen)
-	}
-	for range 10 {
-		i, done := choose([]bool{true, false, true})
-		if i != 1 {
-			t.Errorf("card %d, on which the job has failed", i)
-		}
-		done()
-	}
-	choose([]bool{true, true, true})
-	a.err, b.err, c.err = errors.ErrUnsupported, errors.ErrUnsupported, errors.ErrUnsupported
-	if i, _ := choose([]bool{true, false, false}); i != 1 {
-		t.Errorf("card %d", i)
-	}
-	if i, _ := choose([]bool{true, true, true}); i != 0 {
-		t.Errorf("card %d", i)
+// TestCardLanes: workers that are asked for are shared out among cards, each of
+// which has one at least.
+func TestCardLanes(t *testing.T) {
+	set := pipeline.Settings{Stages: map[string]pipeline.StageSetting{"ntt": {Workers: 1}, "batch-add": {Workers: 5}, "synthesize": {Workers: 7}, "h-msm": {Capacity: 3}}}
+	if got := cardLanes(set, 2); !maps.Equal(got, map[string]int{"ntt": 1, "batch-add": 3}) {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -138,10 +138,11 @@ func TestEmulatedWorkers(t *testing.T) {
 		}
 	}
 	expect("one card", workers("--device", "cuda:0"), map[string]int{"synthesize": 2, "prestage": 1, "ntt": 1, "h-msm": 1, "batch-add": 2, "tail-msm": 1, "b_g2_msm": 2, "assemble": 1})
-	expect("two cards", workers("--device", "all"), map[string]int{"synthesize": 2, "ntt": 2, "h-msm": 2, "batch-add": 4, "tail-msm": 2, "b_g2_msm": 4})
+	expect("two cards", workers("--device", "all"), map[string]int{"synthesize": 4, "assemble": 2, "prestage": 16, "ntt": 16, "h-msm": 16, "batch-add": 16, "tail-msm": 16, "b_g2_msm": 16})
+	expect("two cards, --set", workers("--device", "all", "--set", "ntt.workers=3", "--set", "synthesize.workers=1"), map[string]int{"synthesize": 1, "ntt": 16})
 	expect("--set", workers("--device", "cuda:0", "--set", "batch-add.workers=1", "--set", "ntt.workers=3"), map[string]int{"synthesize": 2, "ntt": 3, "batch-add": 1, "b_g2_msm": 2})
 	config := write(t, "s.toml", "[stages.synthesize]\nworkers = 5\n[stages.ntt]\ncapacity = 3\n")
-	expect("--config", workers("--device", "all", "--config", config), map[string]int{"synthesize": 5, "ntt": 2, "b_g2_msm": 4})
+	expect("--config", workers("--device", "all", "--config", config), map[string]int{"synthesize": 5, "ntt": 16, "b_g2_msm": 16})
 	standard := write(t, "p.toml", sl(t, codeOK, "export", "pipeline").stdout)
 	expect("--pipeline", workers("--device", "cuda:0", "--pipeline", standard), map[string]int{"synthesize": 1, "ntt": 1, "batch-add": 1, "b_g2_msm": 1})
 	expect("cpu", workers("--device", "cpu"), map[string]int{"synthesize": 1, "ntt": 1, "batch-add": 1, "b_g2_msm": 1})

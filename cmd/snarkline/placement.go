@@ -36,13 +36,12 @@ func keyPoints(k *groth16.ProvingKey, b2 bool) []curve.Points {
 	return all
 }
 
-// place brings the key to a card and settles how much is left there for jobs.
-func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engine) error {
-	key := prover.Key
-	for _, v := range keyPoints(key, p.a.flags.B2 != "cpu") {
+// ask settles what a job needs of a card, before the key comes: the engine keeps
+// that free of keys.
+func (p *processors) ask(c *onCard, prover *stages.Prover, host *cpuarith.Engine) error {
+	for _, v := range keyPoints(prover.Key, p.a.flags.B2 != "cpu") {
 		c.keyBytes += int64(len(v.Data))
 	}
-	// What a job needs is asked for first: the engine keeps that free of keys.
 	one := *prover
 	one.Arith, one.B2, one.Elsewhere = c.engine, p.forB2(c.engine, host), nil
 	need, err := stages.Need(&one, stages.BatchOptions{})
@@ -50,14 +49,30 @@ func (p *processors) place(c *onCard, prover *stages.Prover, host *cpuarith.Engi
 		return err
 	}
 	c.need = need[c.card.Space()]
-	if err := stages.Keep(p.a.scope("key"), &one); err != nil {
-		if p.a.ctx.Err() != nil {
-			return context.Cause(p.a.ctx)
-		}
-		if lost := c.engine.Lost(); lost != nil {
-			return p.a.flags.unusable(lost)
-		}
-		p.a.notef("%v: the key's points stay in host memory: %v", c.card, err)
+	return nil
+}
+
+// keep brings the key to all cards. What a card has no room for, or fails to
+// take, is streamed.
+func (p *processors) keep(prover *stages.Prover, ar groth16.Arithmetic, host *cpuarith.Engine) error {
+	all := *prover
+	all.Arith, all.B2, all.Elsewhere = ar, p.forB2(ar, host), nil
+	err := stages.Keep(p.a.scope("key"), &all)
+	switch {
+	case err == nil:
+	case p.a.ctx.Err() != nil:
+		return context.Cause(p.a.ctx)
+	default:
+		p.a.notef("points of the key stay in host memory: %v", err)
+	}
+	return nil
+}
+
+// place settles how much the key has left on a card for jobs.
+func (p *processors) place(c *onCard, prover *stages.Prover) error {
+	key := prover.Key
+	if lost := c.engine.Lost(); lost != nil {
+		return p.a.flags.unusable(lost)
 	}
 	s := c.engine.Stats()
 	c.resident, c.keyUp = s.Resident, s.Up

@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/snarkline/snarkline/cpu"
 	"github.com/snarkline/snarkline/cuda"
 	"github.com/snarkline/snarkline/gpu"
 	"github.com/snarkline/snarkline/groth16"
+	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
 )
 
@@ -22,6 +22,7 @@ type processors struct {
 	picked []*cuda.Card // what --device asks for, before a key is known
 	cards  []*onCard    // that prove
 	refuse []string     // why cards that are there do not
+	set    *stages.Set  // of cards, where there are several
 	tally  tally
 }
 
@@ -177,13 +178,25 @@ func (p *processors) start(card *cuda.Card, key *groth16.ProvingKey, host *cpu.E
 // join makes the cards the prover's arithmetic, with host beside them. Elsewhere
 // is what it had, with all of the CPU: what comes there no card is busy with.
 func (p *processors) join(prover *stages.Prover, host *cpu.Engine) error {
-	err := p.settle(func(c *onCard) error { return p.place(c, prover, host) })
+	err := p.settle(func(c *onCard) error { return p.ask(c, prover, host) })
 	if err != nil || len(p.cards) == 0 {
 		return err
 	}
 	ar, err := p.arithmetic()
 	if err != nil {
 		return err
+	}
+	if err := p.keep(prover, ar, host); err != nil {
+		return err
+	}
+	before := len(p.cards)
+	if err := p.settle(func(c *onCard) error { return p.place(c, prover) }); err != nil || len(p.cards) == 0 {
+		return err
+	}
+	if len(p.cards) < before { // lost, with what was kept there
+		if ar, err = p.arithmetic(); err != nil {
+			return err
+		}
 	}
 	if !p.a.flags.NoElsewhere {
 		prover.Elsewhere = []groth16.Arithmetic{prover.Arith}
@@ -205,41 +218,18 @@ func (p *processors) forB2(ar groth16.Arithmetic, host *cpu.Engine) groth16.Arit
 
 // arithmetic is that of all cards together.
 func (p *processors) arithmetic() (groth16.Arithmetic, error) {
+	p.set = nil
 	if len(p.cards) == 1 {
 		return p.cards[0].engine, nil
 	}
 	var members []groth16.Arithmetic
-	var devs []gpu.Device
 	for _, c := range p.cards {
-		members, devs = append(members, c.engine), append(devs, c.card)
+		members = append(members, c.engine)
 	}
-	return stages.Spread(chooser(devs), members...)
-}
-
-// chooser chooses a card by free memory, and not one on which a job has failed
-// if there is another.
-func chooser(devs []gpu.Device) stages.Chooser {
-	sel := gpu.NewSelection[int64](devs...)
-	var next atomic.Int64
-	return func(failed []bool) (int, func()) {
-		var passed []int64
-		defer func() {
-			for _, key := range passed {
-				sel.Drop(key)
-			}
-		}()
-		for range 2 * len(devs) {
-			key := next.Add(1)
-			dev, err := sel.Of(key)
-			if err != nil {
-				break // no card tells its memory: whichever comes first
-			}
-			i := slices.Index(devs, dev)
-			if !failed[i] || !slices.Contains(failed, false) {
-				return i, func() { sel.Drop(key) }
-			}
-			passed = append(passed, key) // held, so that another is chosen next
-		}
-		return max(slices.Index(failed, false), 0), func() {}
+	settings, err := p.a.flags.settings(pipeline.Settings{}, true)
+	if err != nil {
+		return nil, err
 	}
+	p.set, err = stages.SpreadOptions{Lanes: cardLanes(settings, len(members))}.Spread(members...)
+	return p.set, err
 }

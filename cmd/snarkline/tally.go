@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cuda"
@@ -89,12 +90,18 @@ type cardReport struct {
 	Up         int64              `json:"up_bytes"`       // over PCIe, to the card, while proving
 	Down       int64              `json:"down_bytes"`     // and back
 	Resets     int                `json:"resets"`
-	Lost       string             `json:"lost,omitempty"` // why the process cannot use it any more
+	Proofs     int                `json:"proofs"`                      // whose stages ran there
+	Failed     int64              `json:"failed,omitempty"`            // attempts that ended there without one; of several cards only
+	AtOnce     int                `json:"jobs_at_once,omitempty"`      // at most; of several cards only
+	Busy       float64            `json:"busy_seconds,omitempty"`      // while a stage worked there; of several cards only
+	Utilised   float64            `json:"busy_share,omitempty"`        // of the run's time
+	Each       float64            `json:"seconds_per_proof,omitempty"` // measured at the end, by which jobs were shared out
+	Lost       string             `json:"lost,omitempty"`              // why the process cannot use it any more
 	Operations []cuda.MethodStats `json:"operations"`
 }
 
 // report is what the processors did, after a run.
-func (p *processors) report(memory alloc.Snapshot) *processorsReport {
+func (p *processors) report(memory alloc.Snapshot, seconds float64) *processorsReport {
 	if p == nil {
 		return nil
 	}
@@ -104,7 +111,11 @@ func (p *processors) report(memory alloc.Snapshot) *processorsReport {
 	r := &processorsReport{Device: "cpu", Cards: []cardReport{}, Refused: p.refuse,
 		ProofsOn: t.on, B2On: t.b2, MadeAgain: t.again, Pinned: pinnedPeak(memory)}
 	var names []string
-	for _, c := range p.cards {
+	var worked []gpu.BalanceStats
+	if p.set != nil {
+		worked = p.set.Balance().Stats()
+	}
+	for i, c := range p.cards {
 		s := c.engine.Stats()
 		names = append(names, s.Device)
 		r.Cards = append(r.Cards, cardReport{
@@ -112,7 +123,13 @@ func (p *processors) report(memory alloc.Snapshot) *processorsReport {
 			Free: c.free, Margin: c.margin, Key: c.keyBytes, Resident: c.resident, Jobs: c.room,
 			Tier: c.tier.String(), Tiers: t.tiers[s.Device], Peak: memory.Space(c.card.Space()).Peak,
 			KeyUp: c.keyUp, Up: s.Up - c.keyUp, Down: s.Down, Resets: s.Resets, Lost: s.Lost, Operations: s.Methods,
+			Proofs: t.on[s.Device],
 		})
+		if worked != nil {
+			b, r := worked[i], &r.Cards[i]
+			r.Failed, r.AtOnce, r.Busy, r.Each = b.Given, b.Most, b.Busy.Seconds(), b.Each.Seconds()
+			r.Utilised = b.Busy.Seconds() / max(seconds, 1e-9)
+		}
 	}
 	if names != nil {
 		r.Device = strings.Join(names, "+")
@@ -178,6 +195,9 @@ func (r *processorsReport) lines(line func(label, format, value string, args ...
 	}
 	for _, c := range r.Cards {
 		line(c.Device+", key points", "(resident, of %s)", sizeText(c.Resident), sizeText(c.Key))
+		if len(r.Cards) > 1 {
+			line(c.Device+", proofs", "(%s, at work %.0f%% of the time; %s at most)", fmt.Sprint(c.Proofs), eachText(c.Each), 100*c.Utilised, sizeText(c.Peak))
+		}
 		line(c.Device+", over PCIe", "(to the card; %s back; the key before that: %s)", sizeText(c.Up), sizeText(c.Down), sizeText(c.KeyUp))
 	}
 	if len(r.Cards) > 1 {
@@ -196,4 +216,12 @@ func onText(n map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%s %d", name, n[name]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// eachText is "118 ms each", or that none was made.
+func eachText(seconds float64) string {
+	if seconds == 0 {
+		return "none measured"
+	}
+	return fmt.Sprintf("%v each", time.Duration(seconds*float64(time.Second)).Round(100*time.Microsecond))
 }
