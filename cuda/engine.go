@@ -102,6 +102,9 @@ func (e *Engine) start() (err error) {
 		return err
 	}
 	e.set, e.packer = kernels.NewSet(e.card, e.id), kernels.NewPacker(e.id)
+	if e.o.carveout >= 0 {
+		e.set.PreferShared(e.o.carveout)
+	}
 	e.tables.e, e.keys.e, e.wits.e = e, e, e
 	if e.workers, err = e.card.Workers(e.o.streams, false); err != nil {
 		return err
@@ -142,6 +145,9 @@ func (e *Engine) Close() error {
 	for _, l := range e.lanes {
 		l.close()
 	}
+	e.stats.busy.mu.Lock()
+	e.stats.busy.end()
+	e.stats.busy.mu.Unlock()
 	e.forget()
 	e.card.leave(e)
 	if isSticky(e.card.Sticky()) {

@@ -168,6 +168,7 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 
 // run is the part of an attempt that is on the worker.
 func (t *task) run(o *op) (err error) {
+	t.e.stats.busy.begin(t.e.card, t.st, t.gen)
 	if err := t.st.Record(t.l.from); err != nil {
 		return err
 	}
@@ -215,6 +216,7 @@ func (t *task) end(o *op) error {
 		}
 		if err == nil { // a time that is not known spoils no result
 			t.e.stats.add(o.stat, ms)
+			t.e.stats.busy.add(t.l.from, t.l.to, t.gen)
 		}
 	}
 	return first

@@ -36,6 +36,7 @@ type options struct {
 	chunk    int64
 	pieces   int64 // buffers that a piece of a streamed key may take
 	transfer Transfer
+	carveout int // percent of an SM's memory that kernels ask for as shared memory; below 0: as the driver has it
 	packFrom int // fewest scalars that are worth packing; 0: none
 
 	unguarded unguarded
@@ -54,7 +55,7 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 6, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14}
+	return options{streams: 6, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14, carveout: -1}
 }
 
 func (o *options) check() error {
@@ -105,6 +106,12 @@ func Packing(on bool) Option {
 		}
 	}
 }
+
+// Carveout has all kernels ask for the same part of an SM's memory as shared
+// memory, in percent; below 0, which is the default, each has what the driver
+// chooses for it. Kernels that ask for different parts cannot share an SM: one
+// may wait until another has left it.
+func Carveout(percent int) Option { return func(o *options) { o.carveout = min(percent, 100) } }
 
 func montgomeryOne(id curve.ID) *big.Int {
 	one := new(big.Int).Lsh(big.NewInt(1), 256)

@@ -40,6 +40,8 @@ type stats struct {
 	bringing atomic.Int64 // ns that it worked on them
 	awaited  atomic.Int64 // ns that jobs waited for them
 
+	busy busy
+
 	mu    sync.Mutex
 	calls [nbMethods]int64
 	wait  [nbMethods]time.Duration
@@ -76,6 +78,9 @@ type Stats struct {
 	Resets   int           `json:"resets"`   // of the card
 	Uploads  UploadStats   `json:"uploads"`
 	Methods  []MethodStats `json:"methods"` // those that were called
+	// BusyMS is the time in which operations were under way on the card, in which
+	// they may have waited for uploads; where several were, once.
+	BusyMS float64 `json:"busyMS"`
 
 	// Lost is why the card is lost to this process; empty while it is not.
 	Lost string `json:"lost,omitempty"`
@@ -104,7 +109,7 @@ func (e *Engine) Stats() Stats {
 	out := Stats{
 		Device: e.card.name, Up: e.stats.up.Load(), Down: e.stats.down.Load(),
 		Unpacked: e.stats.unpacked.Load(), Packed: e.stats.packed.Load(), Refused: e.stats.refused.Load(), Again: e.stats.again.Load(),
-		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(),
+		Resident: e.keys.bytes(), Tables: e.tables.bytes(), Resets: e.card.Resets(), BusyMS: e.stats.busy.ms(),
 	}
 	ms := func(n int64) float64 { return float64(n) / float64(time.Millisecond) }
 	out.Uploads = UploadStats{
