@@ -43,59 +43,37 @@ func (s setting) run(ctx context.Context) (err error) {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	if err := b.on(1); err != nil {
-		return err
-	}
+	b.onOne()
 	if err := b.alone(ctx); err != nil {
 		return err
 	}
 	for _, set := range b.workers {
-		if err := b.on(1); err != nil {
+		b.onOne()
+		if _, err := b.together(ctx, set); err != nil {
 			return err
 		}
-		one, err := b.together(ctx, set)
-		if err != nil {
-			return err
-		}
-		if len(b.engines) < 2 {
+		if len(b.engines) < 2 || b.batch == 0 {
 			continue
 		}
-		if err := b.on(len(b.engines)); err != nil {
+		if err := b.compare(ctx, set); err != nil {
 			return err
 		}
-		all, err := b.together(ctx, set)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%d cards: %.2f times the throughput of one\n", len(b.engines), one.Seconds()/all.Seconds())
 	}
 	return nil
 }
 
-// on makes the prover use the first n cards.
-func (b *bench) on(n int) error {
+// onOne makes the prover use the first card.
+func (b *bench) onOne() {
 	if len(b.engines) == 0 {
-		return nil
+		return
 	}
 	b.p.Arith, b.p.B2 = b.engines[0], nil
-	if n > 1 {
-		var members []groth16.Arithmetic
-		for _, e := range b.engines[:n] {
-			members = append(members, e)
-		}
-		set, err := stages.Spread(nil, members...)
-		if err != nil {
-			return err
-		}
-		b.p.Arith = set
-	}
 	switch b.b2 {
 	case "auto":
 		b.p.B2 = stages.Either(b.p.Arith, b.host)
 	case "cpu":
 		b.p.B2 = b.host
 	}
-	return nil
 }
 
 // prepare makes circuit, witnesses and key, and opens the card.
@@ -265,14 +243,9 @@ func (b *bench) together(ctx context.Context, set string) (time.Duration, error)
 	if b.batch == 0 {
 		return 0, nil
 	}
-	var settings pipeline.Settings
-	for _, w := range strings.Split(set, ",") {
-		if w == "" {
-			continue
-		}
-		if err := settings.Set(w); err != nil {
-			return 0, err
-		}
+	settings, err := parsed(set)
+	if err != nil {
+		return 0, err
 	}
 	alloc.Default().ResetPeaks()
 	up, down := b.traffic()
