@@ -30,16 +30,22 @@ type setting struct {
 	id      curve.ID
 	log     int
 	bits    float64
-	batch   int
+	batch   int   // of those
+	batches []int // partitions in a batch
 	rounds  int
 	device  string
-	b2      string
+	b2      string // of those
+	b2s     string
 	workers []string // of stages, as settings have them; one batch each
 	streams int
 	check   bool
 	keep    bool
 	pack    bool
 	pool    string
+	eval    []string // where a, b and c are evaluated
+	carve   []string // percent of shared memory; empty: the driver's choice
+	trace   string
+	json    string
 	cores   int
 }
 
@@ -48,25 +54,37 @@ func main() {
 	name := flag.String("curve", "bls12-381", "curve")
 	s := setting{}
 	flag.Float64Var(&s.bits, "bits", 0.8, "share of scalars that are 0 or 1")
-	flag.IntVar(&s.batch, "batch", 8, "partitions in the batch")
+	batches := flag.String("batch", "8", "partitions in the batch; several batches by commas")
 	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N, a list of them, or cpu")
-	flag.StringVar(&s.b2, "b2", "auto", "where b_g2_msm runs: auto, cpu or device")
+	flag.StringVar(&s.b2s, "b2", "auto", "where b_g2_msm runs: auto, cpu or device, or several by commas, one after the other")
 	set := flag.String("set", "synthesize.workers=2,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
 	flag.BoolVar(&s.pack, "pack", true, "pack vectors on their way to the card; without, they are copied as they are")
+	eval := flag.String("evaluate", "card", "where a, b and c are evaluated: card or host, or both by a comma, one after the other")
+	carve := flag.String("carveout", "", "part of an SM's memory that all kernels ask for as shared memory, in percent; nothing is the driver's choice. A list by commas, one engine each: \",100\" is both")
+	flag.StringVar(&s.trace, "trace", "", "file to write when each stage of each item of a batch began and ended")
+	flag.StringVar(&s.json, "json", "", "file to append a line for each batch to")
 	flag.StringVar(&s.pool, "pool", "6GiB", "freed host memory that is kept for the next partition")
 	n := runtime.GOMAXPROCS(0)
 	flag.IntVar(&s.cores, "cores", n-n/4, "cores that synthesis, and sums on the host, share; the others bring vectors to the card")
 	flag.Parse()
 	s.workers = strings.Split(*set, ";")
+	s.eval, s.carve = strings.Split(*eval, ","), strings.Split(*carve, ",")
 	logger.Disable()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	begun := time.Now()
 	err := func() (err error) {
+		for _, n := range strings.Split(*batches, ",") {
+			k, err := strconv.Atoi(n)
+			if err != nil {
+				return fmt.Errorf("-batch: %w", err)
+			}
+			s.batches = append(s.batches, k)
+		}
 		if s.id, err = curve.Parse(*name); err != nil {
 			return err
 		}

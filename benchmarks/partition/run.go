@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +29,11 @@ type bench struct {
 	p       *stages.Prover
 	witness []synthetic.Copied
 	host    *cpu.Engine
+	drv     *cuda.Driver   // nil on a CPU
+	nvml    *driver.NVML   // nil: there is none
 	engines []*cuda.Engine // none on a CPU
 	cards   []*driver.Card // NVML's, as far as it knows the cards
+	carved  string         // what the engines' kernels ask for
 	close   []func() error
 }
 
@@ -43,14 +47,64 @@ func (s setting) run(ctx context.Context) (err error) {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
+	for _, carve := range b.carve {
+		if err := b.with(ctx, carve); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with measures engines whose kernels ask for so much shared memory.
+func (b *bench) with(ctx context.Context, carve string) (err error) {
+	if b.drv != nil {
+		defer func() { err = errors.Join(err, b.shut()) }()
+		for _, name := range strings.Split(b.device, ",") {
+			if err := b.open(ctx, name, carve); err != nil {
+				return err
+			}
+		}
+	}
+	for _, where := range b.eval {
+		if where != "card" && where != "host" {
+			return fmt.Errorf("-evaluate %q: want card or host", where)
+		}
+		b.p.HostEvaluation = where == "host"
+		for i, b2 := range strings.Split(b.b2s, ",") {
+			b.b2 = b2
+			fmt.Printf("\na, b and c evaluated on the %s; carve-out %s; -b2 %s\n", where, b.carved, b2)
+			if err := b.measure(ctx, i == 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shut closes the engines.
+func (b *bench) shut() (err error) {
+	for _, e := range b.engines {
+		err = errors.Join(err, e.Close())
+	}
+	b.engines, b.cards = nil, nil
+	return err
+}
+
+// measure proves a partition alone, and batches with each setting.
+func (b *bench) measure(ctx context.Context, alone bool) error {
 	b.onOne()
-	if err := b.alone(ctx); err != nil {
-		return err
+	if alone {
+		if err := b.alone(ctx); err != nil {
+			return err
+		}
 	}
 	for _, set := range b.workers {
 		b.onOne()
-		if _, err := b.together(ctx, set); err != nil {
-			return err
+		for _, n := range b.batches {
+			b.batch = n
+			if _, err := b.together(ctx, set); err != nil {
+				return err
+			}
 		}
 		if len(b.engines) < 2 || b.batch == 0 {
 			continue
@@ -112,27 +166,23 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.drv = drv
 	b.close = append(b.close, drv.Close)
-	nvml, err := driver.OpenNVML("")
-	if err == nil {
+	if nvml, err := driver.OpenNVML(""); err == nil {
+		b.nvml = nvml
 		b.close = append(b.close, nvml.Close)
-	}
-	for _, name := range strings.Split(b.device, ",") {
-		if err := b.open(ctx, drv, nvml, name); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 // open makes an engine on a card.
-func (b *bench) open(ctx context.Context, drv *cuda.Driver, nvml *driver.NVML, name string) error {
-	card, err := drv.Card(name)
+func (b *bench) open(ctx context.Context, name, carve string) error {
+	card, err := b.drv.Card(name)
 	if err != nil {
 		return err
 	}
-	if nvml != nil {
-		c, err := nvml.Card(card.Info().UUID)
+	if b.nvml != nil {
+		c, err := b.nvml.Card(card.Info().UUID)
 		if err != nil {
 			fmt.Println("utilisation:", err)
 		} else {
@@ -140,6 +190,15 @@ func (b *bench) open(ctx context.Context, drv *cuda.Driver, nvml *driver.NVML, n
 		}
 	}
 	opts := []cuda.Option{cuda.Packing(b.pack)}
+	b.carved = "as the driver has it"
+	if carve != "" {
+		percent, err := strconv.Atoi(carve)
+		if err != nil {
+			return fmt.Errorf("-carveout: %w", err)
+		}
+		opts = append(opts, cuda.Carveout(percent))
+		b.carved = carve + "%"
+	}
 	if b.streams > 0 {
 		opts = append(opts, cuda.Streams(b.streams))
 	}
@@ -151,10 +210,9 @@ func (b *bench) open(ctx context.Context, drv *cuda.Driver, nvml *driver.NVML, n
 	if err != nil {
 		return err
 	}
-	b.close = append(b.close, engine.Close)
 	b.engines = append(b.engines, engine)
 	if b.keep {
-		b.p.Arith = engine
+		b.p.Arith, b.p.B2 = engine, nil
 		if err := stages.Keep(ctx, b.p); err != nil {
 			return err
 		}
@@ -249,17 +307,11 @@ func (b *bench) together(ctx context.Context, set string) (time.Duration, error)
 	}
 	alloc.Default().ResetPeaks()
 	up, down := b.traffic()
-	var samplers []*driver.Sampler
-	for _, c := range b.cards {
-		samplers = append(samplers, c.Sample(false))
-	}
+	w := newWatch(b.engines, b.cards)
 	begun := time.Now()
-	report, result, err := b.prove(ctx, b.batch, stages.BatchOptions{Settings: settings})
+	report, result, err := b.prove(ctx, b.batch, stages.BatchOptions{Settings: settings, Options: []pipeline.Option{w.option()}})
 	wall := time.Since(begun)
-	var usage []driver.Usage
-	for _, s := range samplers {
-		usage = append(usage, s.Stop())
-	}
+	usage := w.done()
 	if err != nil {
 		return 0, err
 	}
@@ -269,10 +321,12 @@ func (b *bench) together(ctx context.Context, set string) (time.Duration, error)
 	if err := report.WriteTable(os.Stdout); err != nil {
 		return 0, err
 	}
-	fmt.Printf("peaks: %s; over PCIe %s up, %s down", peaksText(peaks()), size(u-up), size(d-down))
-	fmt.Println()
-	for i, u := range usage {
-		fmt.Printf("%s: %v\n", b.engines[i].Name(), u)
+	fmt.Printf("peaks: %s; over PCIe %s up, %s down\n", peaksText(peaks()), size(u-up), size(d-down))
+	for _, u := range usage {
+		fmt.Println(u)
+	}
+	if err := b.record(w, set, wall, u-up, d-down, usage); err != nil {
+		return 0, err
 	}
 	for _, e := range b.engines {
 		fmt.Println(e.Stats())
