@@ -1,9 +1,12 @@
 package plan
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/internal/rules"
 	"github.com/snarkline/snarkline/pipeline"
 )
 
@@ -61,17 +64,113 @@ func Simulate(g *pipeline.Graph, c *Costs, set Settings, opts ...Option) (*Predi
 // different settings. It reuses its memory from run to run, and is for one
 // goroutine at a time.
 type Simulator struct {
-	t pipeline.Topology
-	o options
+	t     pipeline.Topology // as the graph is set
+	costs *Costs
+	o     options
+	progs [2]*program // with Uses, and for the rule AllBuffers; nil until used
+	e     engine
 }
 
 // NewSimulator makes a simulator of a graph as data, which (*pipeline.Graph).Topology
-// and a trace have. It keeps c, which must not change.
+// and a trace have. It keeps t and c, which must not change.
 func NewSimulator(t pipeline.Topology, c *Costs, opts ...Option) (*Simulator, error) {
-	return nil, errors.New("not built yet")
+	s := &Simulator{t: t, costs: c}
+	for _, o := range opts {
+		o(&s.o)
+	}
+	_, err := s.program(false)
+	return s, err
 }
+
+func (s *Simulator) program(all bool) (*program, error) {
+	k := 0
+	if all {
+		k = 1
+	}
+	if s.progs[k] == nil {
+		t := s.t
+		t.Nodes = slices.Clone(t.Nodes)
+		p, err := compile(t, s.costs, all)
+		if err != nil {
+			return nil, err
+		}
+		s.progs[k] = p
+	}
+	return s.progs[k], nil
+}
+
+// maxItems bounds the items of a run.
+const maxItems = 1_000_000
 
 // Run simulates one run.
 func (s *Simulator) Run(set Settings) (*Prediction, error) {
-	return nil, errors.New("not built yet")
+	p, err := s.program(set.Rules.AllBuffers)
+	if err != nil {
+		return nil, err
+	}
+	if set.Items == 0 {
+		set.Items = 16
+	}
+	limit, err := s.apply(p, &set)
+	if err != nil {
+		return nil, fmt.Errorf("simulate graph %s: %w", s.t.Name, err)
+	}
+	e := &s.e
+	e.reset(p, &set, set.Items, limit)
+	e.log = nil
+	if s.o.record {
+		e.log = newRecorder()
+	}
+	e.run()
+	pr := e.result()
+	if e.log != nil {
+		pr.Trace = e.log.trace(e, pr)
+		e.log = nil
+	}
+	return pr, nil
+}
+
+// apply sets the workers and capacities of the program, and is the budget.
+func (s *Simulator) apply(p *program, set *Settings) (limit alloc.Amount, err error) {
+	if set.Items < 0 || set.Items > maxItems || set.Every < 0 || set.Rules.Semaphore < 0 {
+		return limit, fmt.Errorf("%d items (at most %d), one every %v, a semaphore of %d: out of range", set.Items, maxItems, set.Every, set.Rules.Semaphore)
+	}
+	for _, name := range []string{set.Rules.AdmitUntil, set.Rules.Until} {
+		if name != "" && s.t.Index(name) < 0 {
+			return limit, fmt.Errorf("a rule is about stage %q, which the graph has not", name)
+		}
+	}
+	copy(p.t.Nodes, s.t.Nodes)
+	for name, st := range set.Stages {
+		i := s.t.Index(name)
+		switch {
+		case i < 0:
+			return limit, fmt.Errorf("a setting is for stage %q, which the graph has not", name)
+		case !p.rt.Nodes[i].Kind.HasQueue():
+			return limit, fmt.Errorf("a setting is for %s %q, which has neither workers nor a queue", s.t.Nodes[i].Kind, name)
+		case st.Workers < 0 || st.Capacity < 0 && st.Capacity != pipeline.Unbounded:
+			return limit, fmt.Errorf("stage %s: %d workers and a capacity of %d", name, st.Workers, st.Capacity)
+		}
+		if k := p.rt.Nodes[i].Kind; st.Workers > 0 && (k == rules.Stream || k == rules.Collect) {
+			return limit, fmt.Errorf("a setting is for the workers of sink %q, which has none", name)
+		}
+		if st.Workers > 0 {
+			p.t.Nodes[i].Workers = st.Workers
+		}
+		if st.Capacity != 0 {
+			p.t.Nodes[i].Capacity = int(st.Capacity)
+		}
+	}
+	limit = s.t.Budget
+	for name, n := range set.Budget {
+		sp, err := alloc.ParseSpace(name)
+		if err != nil {
+			return limit, fmt.Errorf("budget: %w", err)
+		}
+		if n < 0 {
+			return limit, fmt.Errorf("budget: %v of %s memory", n, name)
+		}
+		limit[sp] = int64(n)
+	}
+	return limit, nil
 }

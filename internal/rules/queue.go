@@ -39,6 +39,9 @@ func (q *Queue[T]) grow() {
 	q.ring, q.head = ring, 0
 }
 
+// First is the oldest value, where it is. There must be one.
+func (q *Queue[T]) First() *T { return &q.ring[q.head] }
+
 // Take moves the oldest value into v. There must be one.
 func (q *Queue[T]) Take(v *T) {
 	at := &q.ring[q.head]
