@@ -1,0 +1,5 @@
+package trace
+
+import "testing"
+
+func exportAll(t testing.TB, tr *Trace) {}

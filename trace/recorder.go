@@ -1,0 +1,256 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/pipeline"
+)
+
+const (
+	flushEvery  = 250 * time.Millisecond // what a killed run loses at most
+	sampleEvery = time.Millisecond
+	rssEvery    = 20 * time.Millisecond
+)
+
+// Recorder writes a recording of one run of a graph. It is a pipeline.Listener;
+// Option makes a graph tell it. While the graph runs it observes alloc's tracker.
+// It takes memory and processor time in small amounts only: what it is told is
+// put into a buffer, which a goroutine compresses and writes when it is full, or
+// a quarter of a second old.
+//
+// The graph waits for the recorder only if the writer is more than 32 MiB behind.
+// An error of the writer ends the recording, not the run; Close returns it.
+type Recorder struct {
+	file  *os.File // that Create opened
+	w     *frameWriter
+	meta  Meta
+	begun atomic.Bool
+
+	base     time.Time // set once, before the first event
+	cpuBase  time.Duration
+	observed func() // ends the observation
+	ticks    chan struct{}
+	wg       sync.WaitGroup
+	usage    usage
+	sampled  atomic.Int64 // when the last sample was taken
+
+	mu   sync.Mutex
+	over bool // Close was called, or the writer has failed
+	enc  encoder
+}
+
+// RecorderOption is an option of NewRecorder.
+type RecorderOption func(*Recorder)
+
+// WithMeta says what is recorded. Program, Labels, Devices and Links are the
+// caller's; Started, Cores and Memory are filled in where they are not set, and
+// Settings and Budget are the graph's.
+func WithMeta(m Meta) RecorderOption { return func(r *Recorder) { r.meta = m } }
+
+// NewRecorder makes a recorder that writes to w. Nothing is written before the
+// graph runs. Close ends it.
+func NewRecorder(w io.Writer, opts ...RecorderOption) *Recorder {
+	r := &Recorder{ticks: make(chan struct{})}
+	for _, o := range opts {
+		o(r)
+	}
+	var err error
+	if r.w, err = newFrameWriter(w); err != nil {
+		r.w = &frameWriter{err: err}
+		r.over = true
+	}
+	return r
+}
+
+// Create is NewRecorder for a file, which it makes, or empties if there is one.
+// Close closes it.
+func Create(path string, opts ...RecorderOption) (*Recorder, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("create a recording: %w", err)
+	}
+	r := NewRecorder(f, opts...)
+	r.file = f
+	return r, nil
+}
+
+// Option makes a graph record itself. A recorder records one graph.
+func (r *Recorder) Option() pipeline.Option { return pipeline.Listen(r) }
+
+// header is what the first record says.
+type header struct {
+	Meta  Meta
+	Graph pipeline.Topology
+}
+
+// footer is what the last one says.
+type footer struct {
+	Wall time.Duration
+	Err  string `json:",omitempty"`
+}
+
+// OnStart begins the recording.
+func (r *Recorder) OnStart(s pipeline.Start) {
+	if r.w.in == nil || r.begun.Swap(true) {
+		return
+	}
+	r.base = s.At
+	m := r.meta
+	m.Settings, m.Budget = s.Settings, s.Graph.Budget
+	if m.Started == "" {
+		m.Started = s.At.UTC().Format(time.RFC3339Nano)
+	}
+	if m.Cores == 0 {
+		m.Cores = cores()
+	}
+	if m.Memory == 0 {
+		m.Memory = machineMemory()
+	}
+	text, err := json.Marshal(header{m, s.Graph})
+	if err != nil {
+		r.w.fail(fmt.Errorf("describe the graph: %w", err))
+	}
+	r.cpuBase = processTime()
+	r.usage.open()
+	r.mu.Lock()
+	r.enc.begin(r.w.fresh(), s.Graph)
+	r.enc.text(recStart, 0, text)
+	r.mu.Unlock()
+	r.observed = alloc.Default().Observe(r)
+	r.mu.Lock()
+	r.flush() // so that a run that is killed soon is known
+	r.mu.Unlock()
+	go r.w.run()
+	r.wg.Go(r.tick)
+}
+
+// tick hands over frames that have become old.
+func (r *Recorder) tick() {
+	t := time.NewTicker(flushEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.ticks:
+			return
+		case <-t.C:
+			r.mu.Lock()
+			if !r.over && len(r.enc.buf) > 0 {
+				r.flush()
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// flush hands the frame over. Callers hold mu.
+func (r *Recorder) flush() {
+	r.w.put(r.enc.next(r.w.fresh()))
+}
+
+// now is the time since the run began.
+func (r *Recorder) now() time.Duration { return time.Since(r.base) }
+
+// OnEvent records an event. It is called by the graph.
+func (r *Recorder) OnEvent(e pipeline.Event) {
+	switch e.Kind {
+	case pipeline.WaitedIn, pipeline.WaitedOut:
+		return // other events say as much
+	}
+	needs := e.Needs()
+	r.mu.Lock()
+	if !r.over {
+		r.enc.event(&e, needs)
+		if len(r.enc.buf) >= frameSize {
+			r.flush()
+		}
+	}
+	r.mu.Unlock()
+	r.sample(e.At)
+}
+
+// OnMemory records a change of what is counted. It is called by alloc.
+func (r *Recorder) OnMemory(c alloc.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	r.enc.memory(r.now(), &c)
+	if len(r.enc.buf) >= frameSize {
+		r.flush()
+	}
+}
+
+// sample records what the process has used, if the last time was long ago.
+func (r *Recorder) sample(at time.Duration) {
+	last := r.sampled.Load()
+	if int64(at)-last < int64(sampleEvery) || !r.sampled.CompareAndSwap(last, int64(at)) {
+		return
+	}
+	cpu, rss := processTime()-r.cpuBase, int64(0)
+	now := r.now() // of the reading, not of the event
+	if r.usage.due(now) {
+		rss = r.usage.resident()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.enc.sample(now, cpu, rss)
+	}
+}
+
+// Close ends the recording: report is what Run gave, and may be nil. It writes
+// what is left and returns the first error of writing, if there was one. A
+// recorder whose graph never ran leaves an empty file. A second Close does
+// nothing.
+func (r *Recorder) Close(report *pipeline.Report) error {
+	if r.observed != nil {
+		r.observed()
+	}
+	r.mu.Lock()
+	if r.over {
+		r.mu.Unlock()
+		return r.ended(r.w.failed())
+	}
+	r.over = true
+	if r.begun.Load() {
+		f := footer{Wall: r.now()}
+		if report != nil {
+			f.Wall, f.Err = report.Wall, report.Error
+		}
+		text, err := json.Marshal(f)
+		if err != nil {
+			r.w.fail(err)
+		}
+		r.enc.text(recEnd, r.now(), text)
+		r.flush()
+	}
+	r.mu.Unlock()
+	close(r.ticks)
+	r.wg.Wait()
+	r.usage.close()
+	if !r.begun.Load() {
+		return r.ended(nil)
+	}
+	return r.ended(r.w.close())
+}
+
+// ended closes the file.
+func (r *Recorder) ended(err error) error {
+	if f := r.file; f != nil {
+		r.file = nil
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write a recording: %w", err)
+	}
+	return nil
+}
