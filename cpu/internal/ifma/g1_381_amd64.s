@@ -48,18 +48,42 @@ DATA field381<>+320(SB)/8, $0x0004f6547998c199
 DATA field381<>+328(SB)/8, $0x0008a468f507a603
 DATA field381<>+336(SB)/8, $0x0009931f7f810377
 DATA field381<>+344(SB)/8, $0x0000000000082055
-DATA field381<>+352(SB)/8, $0x0001000000005555
-DATA field381<>+360(SB)/8, $0x000014eac0000460
-DATA field381<>+368(SB)/8, $0x00094f09dbe15400
-DATA field381<>+376(SB)/8, $0x000ed4098cf2d5f0
-DATA field381<>+384(SB)/8, $0x00089b88b47b0c7a
-DATA field381<>+392(SB)/8, $0x000e45849bcb4532
-DATA field381<>+400(SB)/8, $0x000e15c6801965b4
-DATA field381<>+408(SB)/8, $0x000ffffffffe5fee
-GLOBL field381<>(SB), RODATA|NOPTR, $416
+DATA field381<>+352(SB)/8, $0x000faaab00000000
+DATA field381<>+360(SB)/8, $0x000ffb9fefffffff
+DATA field381<>+368(SB)/8, $0x000eabfffeb153ff
+DATA field381<>+376(SB)/8, $0x000d2a0f6b0f6241
+DATA field381<>+384(SB)/8, $0x0004f38512bf6730
+DATA field381<>+392(SB)/8, $0x0004bacd764774b8
+DATA field381<>+400(SB)/8, $0x00069a4b1ba7b643
+DATA field381<>+408(SB)/8, $0x0001a0111ea397fe
+DATA field381<>+416(SB)/8, $0x000f555600000000
+DATA field381<>+424(SB)/8, $0x000ff73fdfffffff
+DATA field381<>+432(SB)/8, $0x000d57fffd62a7ff
+DATA field381<>+440(SB)/8, $0x000a541ed61ec483
+DATA field381<>+448(SB)/8, $0x0009e70a257ece61
+DATA field381<>+456(SB)/8, $0x0009759aec8ee970
+DATA field381<>+464(SB)/8, $0x000d3496374f6c86
+DATA field381<>+472(SB)/8, $0x000340223d472ffc
+DATA field381<>+480(SB)/8, $0x000d5555ffff5556
+DATA field381<>+488(SB)/8, $0x000fcd6a5ffff73f
+DATA field381<>+496(SB)/8, $0x000ab9ec459fffff
+DATA field381<>+504(SB)/8, $0x000cac0bbc3918a2
+DATA field381<>+512(SB)/8, $0x0008aff8bc88b56b
+DATA field381<>+520(SB)/8, $0x000cea91b4f85f0b
+DATA field381<>+528(SB)/8, $0x00010909371ca11c
+DATA field381<>+536(SB)/8, $0x000340223d4a701f
+DATA field381<>+544(SB)/8, $0x0001000000005555
+DATA field381<>+552(SB)/8, $0x000014eac0000460
+DATA field381<>+560(SB)/8, $0x00094f09dbe15400
+DATA field381<>+568(SB)/8, $0x000ed4098cf2d5f0
+DATA field381<>+576(SB)/8, $0x00089b88b47b0c7a
+DATA field381<>+584(SB)/8, $0x000e45849bcb4532
+DATA field381<>+592(SB)/8, $0x000e15c6801965b4
+DATA field381<>+600(SB)/8, $0x000ffffffffe5fee
+GLOBL field381<>(SB), RODATA|NOPTR, $608
 
 // func loadPointsG1x381(rec *byte, src *byte, a *uint32, b *uint32, n int)
-// Requires: AVX, AVX512F, AVX512IFMA, AVX512VBMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VBMI2, MMX+
 TEXT ·loadPointsG1x381(SB), NOSPLIT, $0-40
 	MOVQ rec+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -68,722 +92,534 @@ TEXT ·loadPointsG1x381(SB), NOSPLIT, $0-40
 	MOVQ n+32(FP), SI
 
 loadPointsG1x381_loop:
-	VPBROADCASTQ     field381<>+8(SB), Z0
-	MOVL             64(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             68(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             72(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             76(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             80(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             84(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             88(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             92(DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	PREFETCHT0       (CX)(DI*1)
-	PREFETCHT0       64(CX)(DI*1)
-	PREFETCHT0       95(CX)(DI*1)
-	MOVL             64(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             68(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             72(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             76(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             80(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             84(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             88(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             92(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	PREFETCHT0       (CX)(R8*1)
-	PREFETCHT0       64(CX)(R8*1)
-	PREFETCHT0       95(CX)(R8*1)
-	MOVL             (DX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	ADDQ             CX, DI
-	MOVL             4(DX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	ADDQ             CX, R8
-	MOVL             8(DX), R9
-	SHRQ             $0x01, R9
-	IMUL3Q           $0x00000060, R9, R9
-	ADDQ             CX, R9
-	MOVL             12(DX), R10
-	SHRQ             $0x01, R10
-	IMUL3Q           $0x00000060, R10, R10
-	ADDQ             CX, R10
-	MOVL             16(DX), R11
-	SHRQ             $0x01, R11
-	IMUL3Q           $0x00000060, R11, R11
-	ADDQ             CX, R11
-	MOVL             20(DX), R12
-	SHRQ             $0x01, R12
-	IMUL3Q           $0x00000060, R12, R12
-	ADDQ             CX, R12
-	MOVL             24(DX), R13
-	SHRQ             $0x01, R13
-	IMUL3Q           $0x00000060, R13, R13
-	ADDQ             CX, R13
-	MOVL             28(DX), R14
-	SHRQ             $0x01, R14
-	IMUL3Q           $0x00000060, R14, R14
-	ADDQ             CX, R14
-	VPMOVZXDQ        (DX), Z1
-	VPTESTMQ.BCST    field381<>+24(SB), Z1, K1
-	VMOVDQU64        (DI), Z1
-	VMOVDQU64        (R8), Z2
-	VMOVDQU64        (R9), Z3
-	VMOVDQU64        (R10), Z4
-	VMOVDQU64        (R11), Z5
-	VMOVDQU64        (R12), Z6
-	VMOVDQU64        (R13), Z7
-	VMOVDQU64        (R14), Z8
-	VPUNPCKLQDQ      Z2, Z1, Z9
-	VPUNPCKHQDQ      Z2, Z1, Z1
-	VPUNPCKLQDQ      Z4, Z3, Z2
-	VPUNPCKHQDQ      Z4, Z3, Z3
-	VPUNPCKLQDQ      Z6, Z5, Z4
-	VPUNPCKHQDQ      Z6, Z5, Z5
-	VPUNPCKLQDQ      Z8, Z7, Z6
-	VPUNPCKHQDQ      Z8, Z7, Z7
-	VSHUFI64X2       $0x88, Z2, Z9, Z8
-	VSHUFI64X2       $0x88, Z3, Z1, Z10
-	VSHUFI64X2       $0xdd, Z2, Z9, Z2
-	VSHUFI64X2       $0xdd, Z3, Z1, Z1
-	VSHUFI64X2       $0x88, Z6, Z4, Z3
-	VSHUFI64X2       $0x88, Z7, Z5, Z9
-	VSHUFI64X2       $0xdd, Z6, Z4, Z4
-	VSHUFI64X2       $0xdd, Z7, Z5, Z5
-	VSHUFI64X2       $0x88, Z3, Z8, Z6
-	VSHUFI64X2       $0xdd, Z3, Z8, Z3
-	VSHUFI64X2       $0x88, Z9, Z10, Z7
-	VSHUFI64X2       $0xdd, Z9, Z10, Z8
-	VSHUFI64X2       $0x88, Z4, Z2, Z9
-	VSHUFI64X2       $0xdd, Z4, Z2, Z2
-	VSHUFI64X2       $0x88, Z5, Z1, Z2
-	VSHUFI64X2       $0xdd, Z5, Z1, Z1
-	VPSLLQ           $0x20, Z6, Z1
-	VPANDQ           Z0, Z1, Z1
-	VPSHRDQ          $0x14, Z7, Z6, Z4
-	VPANDQ           Z0, Z4, Z4
-	VPSRLQ           $0x08, Z7, Z5
-	VPANDQ           Z0, Z5, Z5
-	VPSHRDQ          $0x3c, Z9, Z7, Z6
-	VPANDQ           Z0, Z6, Z6
-	VPSHRDQ          $0x30, Z2, Z9, Z7
-	VPANDQ           Z0, Z7, Z7
-	VPSHRDQ          $0x24, Z3, Z2, Z2
-	VPANDQ           Z0, Z2, Z2
-	VPSHRDQ          $0x18, Z8, Z3, Z3
-	VPANDQ           Z0, Z3, Z3
-	VPSRLQ           $0x0c, Z8, Z8
-	VPXORQ           Z9, Z9, Z9
-	VPMADD52HUQ.BCST field381<>+16(SB), Z8, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z1
-	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+360(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z4
-	VPMADD52HUQ      Z10, Z9, Z5
-	VPBROADCASTQ     field381<>+368(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z5
-	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+376(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z6
-	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+384(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z7
-	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+392(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z2
-	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+400(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z3
-	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+408(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z8
-	VPSRAQ           $0x34, Z1, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z1, Z1
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z5, Z5
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z2, Z2
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z3, Z3
-	VPANDQ           Z0, Z8, Z8
-	VMOVDQU64        Z1, 1024(AX)
-	VMOVDQU64        Z4, 1088(AX)
-	VMOVDQU64        Z5, 1152(AX)
-	VMOVDQU64        Z6, 1216(AX)
-	VMOVDQU64        Z7, 1280(AX)
-	VMOVDQU64        Z2, 1344(AX)
-	VMOVDQU64        Z3, 1408(AX)
-	VMOVDQU64        Z8, 1472(AX)
-	VMOVDQU64        32(DI), Z1
-	VMOVDQU64        32(R8), Z2
-	VMOVDQU64        32(R9), Z3
-	VMOVDQU64        32(R10), Z4
-	VMOVDQU64        32(R11), Z5
-	VMOVDQU64        32(R12), Z6
-	VMOVDQU64        32(R13), Z7
-	VMOVDQU64        32(R14), Z8
-	VPUNPCKLQDQ      Z2, Z1, Z9
-	VPUNPCKHQDQ      Z2, Z1, Z1
-	VPUNPCKLQDQ      Z4, Z3, Z2
-	VPUNPCKHQDQ      Z4, Z3, Z3
-	VPUNPCKLQDQ      Z6, Z5, Z4
-	VPUNPCKHQDQ      Z6, Z5, Z5
-	VPUNPCKLQDQ      Z8, Z7, Z6
-	VPUNPCKHQDQ      Z8, Z7, Z7
-	VSHUFI64X2       $0x88, Z2, Z9, Z8
-	VSHUFI64X2       $0x88, Z3, Z1, Z10
-	VSHUFI64X2       $0xdd, Z2, Z9, Z2
-	VSHUFI64X2       $0xdd, Z3, Z1, Z1
-	VSHUFI64X2       $0x88, Z6, Z4, Z3
-	VSHUFI64X2       $0x88, Z7, Z5, Z9
-	VSHUFI64X2       $0xdd, Z6, Z4, Z4
-	VSHUFI64X2       $0xdd, Z7, Z5, Z5
-	VSHUFI64X2       $0x88, Z3, Z8, Z6
-	VSHUFI64X2       $0xdd, Z3, Z8, Z3
-	VSHUFI64X2       $0x88, Z9, Z10, Z6
-	VSHUFI64X2       $0xdd, Z9, Z10, Z6
-	VSHUFI64X2       $0x88, Z4, Z2, Z7
-	VSHUFI64X2       $0xdd, Z4, Z2, Z2
-	VSHUFI64X2       $0x88, Z5, Z1, Z4
-	VSHUFI64X2       $0xdd, Z5, Z1, Z1
-	VPSLLQ           $0x20, Z7, Z5
-	VPANDQ           Z0, Z5, Z5
-	VPSHRDQ          $0x14, Z4, Z7, Z7
-	VPANDQ           Z0, Z7, Z7
-	VPSRLQ           $0x08, Z4, Z8
-	VPANDQ           Z0, Z8, Z8
-	VPSHRDQ          $0x3c, Z3, Z4, Z4
-	VPANDQ           Z0, Z4, Z4
-	VPSHRDQ          $0x30, Z6, Z3, Z3
-	VPANDQ           Z0, Z3, Z3
-	VPSHRDQ          $0x24, Z2, Z6, Z6
-	VPANDQ           Z0, Z6, Z6
-	VPSHRDQ          $0x18, Z1, Z2, Z2
-	VPANDQ           Z0, Z2, Z2
-	VPSRLQ           $0x0c, Z1, Z1
-	VPXORQ           Z9, Z9, Z9
-	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z5
-	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+360(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z7
-	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+368(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z8
-	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+376(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z4
-	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+384(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z3
-	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+392(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z6
-	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+400(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z2
-	VPMADD52HUQ      Z10, Z9, Z1
-	VPBROADCASTQ     field381<>+408(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z1
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z8, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z8, Z8
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z3, Z3
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z1, Z1
-	VPANDQ           Z0, Z2, Z2
-	VPANDQ           Z0, Z1, Z1
-	VPBROADCASTQ     field381<>+96(SB), Z9
-	VPSUBQ           Z5, Z9, K1, Z5
-	VPBROADCASTQ     field381<>+104(SB), Z9
-	VPSUBQ           Z7, Z9, K1, Z7
-	VPBROADCASTQ     field381<>+112(SB), Z9
-	VPSUBQ           Z8, Z9, K1, Z8
-	VPBROADCASTQ     field381<>+120(SB), Z9
-	VPSUBQ           Z4, Z9, K1, Z4
-	VPBROADCASTQ     field381<>+128(SB), Z9
-	VPSUBQ           Z3, Z9, K1, Z3
-	VPBROADCASTQ     field381<>+136(SB), Z9
-	VPSUBQ           Z6, Z9, K1, Z6
-	VPBROADCASTQ     field381<>+144(SB), Z9
-	VPSUBQ           Z2, Z9, K1, Z2
-	VPBROADCASTQ     field381<>+152(SB), Z9
-	VPSUBQ           Z1, Z9, K1, Z1
-	VMOVDQU64        Z5, 1536(AX)
-	VMOVDQU64        Z7, 1600(AX)
-	VMOVDQU64        Z8, 1664(AX)
-	VMOVDQU64        Z4, 1728(AX)
-	VMOVDQU64        Z3, 1792(AX)
-	VMOVDQU64        Z6, 1856(AX)
-	VMOVDQU64        Z2, 1920(AX)
-	VMOVDQU64        Z1, 1984(AX)
-	MOVL             (BX), DI
-	SHRQ             $0x01, DI
-	IMUL3Q           $0x00000060, DI, DI
-	ADDQ             CX, DI
-	MOVL             4(BX), R8
-	SHRQ             $0x01, R8
-	IMUL3Q           $0x00000060, R8, R8
-	ADDQ             CX, R8
-	MOVL             8(BX), R9
-	SHRQ             $0x01, R9
-	IMUL3Q           $0x00000060, R9, R9
-	ADDQ             CX, R9
-	MOVL             12(BX), R10
-	SHRQ             $0x01, R10
-	IMUL3Q           $0x00000060, R10, R10
-	ADDQ             CX, R10
-	MOVL             16(BX), R11
-	SHRQ             $0x01, R11
-	IMUL3Q           $0x00000060, R11, R11
-	ADDQ             CX, R11
-	MOVL             20(BX), R12
-	SHRQ             $0x01, R12
-	IMUL3Q           $0x00000060, R12, R12
-	ADDQ             CX, R12
-	MOVL             24(BX), R13
-	SHRQ             $0x01, R13
-	IMUL3Q           $0x00000060, R13, R13
-	ADDQ             CX, R13
-	MOVL             28(BX), R14
-	SHRQ             $0x01, R14
-	IMUL3Q           $0x00000060, R14, R14
-	ADDQ             CX, R14
-	VPMOVZXDQ        (BX), Z1
-	VPTESTMQ.BCST    field381<>+24(SB), Z1, K1
-	VMOVDQU64        (DI), Z1
-	VMOVDQU64        (R8), Z2
-	VMOVDQU64        (R9), Z3
-	VMOVDQU64        (R10), Z4
-	VMOVDQU64        (R11), Z5
-	VMOVDQU64        (R12), Z6
-	VMOVDQU64        (R13), Z7
-	VMOVDQU64        (R14), Z8
-	VPUNPCKLQDQ      Z2, Z1, Z9
-	VPUNPCKHQDQ      Z2, Z1, Z1
-	VPUNPCKLQDQ      Z4, Z3, Z2
-	VPUNPCKHQDQ      Z4, Z3, Z3
-	VPUNPCKLQDQ      Z6, Z5, Z4
-	VPUNPCKHQDQ      Z6, Z5, Z5
-	VPUNPCKLQDQ      Z8, Z7, Z6
-	VPUNPCKHQDQ      Z8, Z7, Z7
-	VSHUFI64X2       $0x88, Z2, Z9, Z8
-	VSHUFI64X2       $0x88, Z3, Z1, Z10
-	VSHUFI64X2       $0xdd, Z2, Z9, Z2
-	VSHUFI64X2       $0xdd, Z3, Z1, Z1
-	VSHUFI64X2       $0x88, Z6, Z4, Z3
-	VSHUFI64X2       $0x88, Z7, Z5, Z9
-	VSHUFI64X2       $0xdd, Z6, Z4, Z4
-	VSHUFI64X2       $0xdd, Z7, Z5, Z5
-	VSHUFI64X2       $0x88, Z3, Z8, Z6
-	VSHUFI64X2       $0xdd, Z3, Z8, Z3
-	VSHUFI64X2       $0x88, Z9, Z10, Z7
-	VSHUFI64X2       $0xdd, Z9, Z10, Z8
-	VSHUFI64X2       $0x88, Z4, Z2, Z9
-	VSHUFI64X2       $0xdd, Z4, Z2, Z2
-	VSHUFI64X2       $0x88, Z5, Z1, Z2
-	VSHUFI64X2       $0xdd, Z5, Z1, Z1
-	VPSLLQ           $0x20, Z6, Z1
-	VPANDQ           Z0, Z1, Z1
-	VPSHRDQ          $0x14, Z7, Z6, Z4
-	VPANDQ           Z0, Z4, Z4
-	VPSRLQ           $0x08, Z7, Z5
-	VPANDQ           Z0, Z5, Z5
-	VPSHRDQ          $0x3c, Z9, Z7, Z6
-	VPANDQ           Z0, Z6, Z6
-	VPSHRDQ          $0x30, Z2, Z9, Z7
-	VPANDQ           Z0, Z7, Z7
-	VPSHRDQ          $0x24, Z3, Z2, Z2
-	VPANDQ           Z0, Z2, Z2
-	VPSHRDQ          $0x18, Z8, Z3, Z3
-	VPANDQ           Z0, Z3, Z3
-	VPSRLQ           $0x0c, Z8, Z8
-	VPXORQ           Z9, Z9, Z9
-	VPMADD52HUQ.BCST field381<>+16(SB), Z8, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z1
-	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+360(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z4
-	VPMADD52HUQ      Z10, Z9, Z5
-	VPBROADCASTQ     field381<>+368(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z5
-	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+376(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z6
-	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+384(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z7
-	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+392(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z2
-	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+400(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z3
-	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+408(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z8
-	VPSRAQ           $0x34, Z1, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z1, Z1
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z5, Z5
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z2, Z2
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z3, Z3
-	VPANDQ           Z0, Z8, Z8
-	VMOVDQU64        1024(AX), Z9
-	VPADDQ           Z9, Z1, Z10
-	VMOVDQU64        Z10, 2048(AX)
-	VPSUBQ           Z9, Z1, Z1
-	VPADDQ.BCST      field381<>+96(SB), Z1, Z1
-	VMOVDQU64        1088(AX), Z9
-	VPADDQ           Z9, Z4, Z10
-	VMOVDQU64        Z10, 2112(AX)
-	VPSUBQ           Z9, Z4, Z4
-	VPADDQ.BCST      field381<>+104(SB), Z4, Z4
-	VMOVDQU64        1152(AX), Z9
-	VPADDQ           Z9, Z5, Z10
-	VMOVDQU64        Z10, 2176(AX)
-	VPSUBQ           Z9, Z5, Z5
-	VPADDQ.BCST      field381<>+112(SB), Z5, Z5
-	VMOVDQU64        1216(AX), Z9
-	VPADDQ           Z9, Z6, Z10
-	VMOVDQU64        Z10, 2240(AX)
-	VPSUBQ           Z9, Z6, Z6
-	VPADDQ.BCST      field381<>+120(SB), Z6, Z6
-	VMOVDQU64        1280(AX), Z9
-	VPADDQ           Z9, Z7, Z10
-	VMOVDQU64        Z10, 2304(AX)
-	VPSUBQ           Z9, Z7, Z7
-	VPADDQ.BCST      field381<>+128(SB), Z7, Z7
-	VMOVDQU64        1344(AX), Z9
-	VPADDQ           Z9, Z2, Z10
-	VMOVDQU64        Z10, 2368(AX)
-	VPSUBQ           Z9, Z2, Z2
-	VPADDQ.BCST      field381<>+136(SB), Z2, Z2
-	VMOVDQU64        1408(AX), Z9
-	VPADDQ           Z9, Z3, Z10
-	VMOVDQU64        Z10, 2432(AX)
-	VPSUBQ           Z9, Z3, Z3
-	VPADDQ.BCST      field381<>+144(SB), Z3, Z3
-	VMOVDQU64        1472(AX), Z9
-	VPADDQ           Z9, Z8, Z10
-	VMOVDQU64        Z10, 2496(AX)
-	VPSUBQ           Z9, Z8, Z8
-	VPADDQ.BCST      field381<>+152(SB), Z8, Z8
-	VPSRAQ           $0x34, Z1, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z1, Z1
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z5, Z5
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z2, Z2
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z3, Z3
-	VMOVDQU64        Z1, (AX)
-	VMOVDQU64        Z4, 64(AX)
-	VMOVDQU64        Z5, 128(AX)
-	VMOVDQU64        Z6, 192(AX)
-	VMOVDQU64        Z7, 256(AX)
-	VMOVDQU64        Z2, 320(AX)
-	VMOVDQU64        Z3, 384(AX)
-	VMOVDQU64        Z8, 448(AX)
-	VMOVDQU64        32(DI), Z1
-	VMOVDQU64        32(R8), Z2
-	VMOVDQU64        32(R9), Z3
-	VMOVDQU64        32(R10), Z4
-	VMOVDQU64        32(R11), Z5
-	VMOVDQU64        32(R12), Z6
-	VMOVDQU64        32(R13), Z7
-	VMOVDQU64        32(R14), Z8
-	VPUNPCKLQDQ      Z2, Z1, Z9
-	VPUNPCKHQDQ      Z2, Z1, Z1
-	VPUNPCKLQDQ      Z4, Z3, Z2
-	VPUNPCKHQDQ      Z4, Z3, Z3
-	VPUNPCKLQDQ      Z6, Z5, Z4
-	VPUNPCKHQDQ      Z6, Z5, Z5
-	VPUNPCKLQDQ      Z8, Z7, Z6
-	VPUNPCKHQDQ      Z8, Z7, Z7
-	VSHUFI64X2       $0x88, Z2, Z9, Z8
-	VSHUFI64X2       $0x88, Z3, Z1, Z10
-	VSHUFI64X2       $0xdd, Z2, Z9, Z2
-	VSHUFI64X2       $0xdd, Z3, Z1, Z1
-	VSHUFI64X2       $0x88, Z6, Z4, Z3
-	VSHUFI64X2       $0x88, Z7, Z5, Z9
-	VSHUFI64X2       $0xdd, Z6, Z4, Z4
-	VSHUFI64X2       $0xdd, Z7, Z5, Z5
-	VSHUFI64X2       $0x88, Z3, Z8, Z6
-	VSHUFI64X2       $0xdd, Z3, Z8, Z3
-	VSHUFI64X2       $0x88, Z9, Z10, Z6
-	VSHUFI64X2       $0xdd, Z9, Z10, Z6
-	VSHUFI64X2       $0x88, Z4, Z2, Z7
-	VSHUFI64X2       $0xdd, Z4, Z2, Z2
-	VSHUFI64X2       $0x88, Z5, Z1, Z4
-	VSHUFI64X2       $0xdd, Z5, Z1, Z1
-	VPSLLQ           $0x20, Z7, Z5
-	VPANDQ           Z0, Z5, Z5
-	VPSHRDQ          $0x14, Z4, Z7, Z7
-	VPANDQ           Z0, Z7, Z7
-	VPSRLQ           $0x08, Z4, Z8
-	VPANDQ           Z0, Z8, Z8
-	VPSHRDQ          $0x3c, Z3, Z4, Z4
-	VPANDQ           Z0, Z4, Z4
-	VPSHRDQ          $0x30, Z6, Z3, Z3
-	VPANDQ           Z0, Z3, Z3
-	VPSHRDQ          $0x24, Z2, Z6, Z6
-	VPANDQ           Z0, Z6, Z6
-	VPSHRDQ          $0x18, Z1, Z2, Z2
-	VPANDQ           Z0, Z2, Z2
-	VPSRLQ           $0x0c, Z1, Z1
-	VPXORQ           Z9, Z9, Z9
-	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z5
-	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+360(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z7
-	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+368(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z8
-	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+376(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z4
-	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+384(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z3
-	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+392(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z6
-	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+400(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z2
-	VPMADD52HUQ      Z10, Z9, Z1
-	VPBROADCASTQ     field381<>+408(SB), Z10
-	VPMADD52LUQ      Z10, Z9, Z1
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z8, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z8, Z8
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z3, Z3
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z1, Z1
-	VPANDQ           Z0, Z2, Z2
-	VPANDQ           Z0, Z1, Z1
-	VPBROADCASTQ     field381<>+96(SB), Z9
-	VPSUBQ           Z5, Z9, K1, Z5
-	VPBROADCASTQ     field381<>+104(SB), Z9
-	VPSUBQ           Z7, Z9, K1, Z7
-	VPBROADCASTQ     field381<>+112(SB), Z9
-	VPSUBQ           Z8, Z9, K1, Z8
-	VPBROADCASTQ     field381<>+120(SB), Z9
-	VPSUBQ           Z4, Z9, K1, Z4
-	VPBROADCASTQ     field381<>+128(SB), Z9
-	VPSUBQ           Z3, Z9, K1, Z3
-	VPBROADCASTQ     field381<>+136(SB), Z9
-	VPSUBQ           Z6, Z9, K1, Z6
-	VPBROADCASTQ     field381<>+144(SB), Z9
-	VPSUBQ           Z2, Z9, K1, Z2
-	VPBROADCASTQ     field381<>+152(SB), Z9
-	VPSUBQ           Z1, Z9, K1, Z1
-	VMOVDQU64        1536(AX), Z9
-	VPSUBQ           Z9, Z5, Z5
-	VPADDQ.BCST      field381<>+96(SB), Z5, Z5
-	VMOVDQU64        1600(AX), Z9
-	VPSUBQ           Z9, Z7, Z7
-	VPADDQ.BCST      field381<>+104(SB), Z7, Z7
-	VMOVDQU64        1664(AX), Z9
-	VPSUBQ           Z9, Z8, Z8
-	VPADDQ.BCST      field381<>+112(SB), Z8, Z8
-	VMOVDQU64        1728(AX), Z9
-	VPSUBQ           Z9, Z4, Z4
-	VPADDQ.BCST      field381<>+120(SB), Z4, Z4
-	VMOVDQU64        1792(AX), Z9
-	VPSUBQ           Z9, Z3, Z3
-	VPADDQ.BCST      field381<>+128(SB), Z3, Z3
-	VMOVDQU64        1856(AX), Z9
-	VPSUBQ           Z9, Z6, Z6
-	VPADDQ.BCST      field381<>+136(SB), Z6, Z6
-	VMOVDQU64        1920(AX), Z9
-	VPSUBQ           Z9, Z2, Z2
-	VPADDQ.BCST      field381<>+144(SB), Z2, Z2
-	VMOVDQU64        1984(AX), Z9
-	VPSUBQ           Z9, Z1, Z1
-	VPADDQ.BCST      field381<>+152(SB), Z1, Z1
-	VPSRAQ           $0x34, Z5, Z9
-	VPADDQ           Z9, Z7, Z7
-	VPANDQ           Z0, Z5, Z5
-	VPSRAQ           $0x34, Z7, Z9
-	VPADDQ           Z9, Z8, Z8
-	VPANDQ           Z0, Z7, Z7
-	VPSRAQ           $0x34, Z8, Z9
-	VPADDQ           Z9, Z4, Z4
-	VPANDQ           Z0, Z8, Z8
-	VPSRAQ           $0x34, Z4, Z9
-	VPADDQ           Z9, Z3, Z3
-	VPANDQ           Z0, Z4, Z4
-	VPSRAQ           $0x34, Z3, Z9
-	VPADDQ           Z9, Z6, Z6
-	VPANDQ           Z0, Z3, Z3
-	VPSRAQ           $0x34, Z6, Z9
-	VPADDQ           Z9, Z2, Z2
-	VPANDQ           Z0, Z6, Z6
-	VPSRAQ           $0x34, Z2, Z9
-	VPADDQ           Z9, Z1, Z1
-	VPANDQ           Z0, Z2, Z2
-	VMOVDQU64        Z5, 512(AX)
-	VMOVDQU64        Z7, 576(AX)
-	VMOVDQU64        Z8, 640(AX)
-	VMOVDQU64        Z4, 704(AX)
-	VMOVDQU64        Z3, 768(AX)
-	VMOVDQU64        Z6, 832(AX)
-	VMOVDQU64        Z2, 896(AX)
-	VMOVDQU64        Z1, 960(AX)
-	ADDQ             $0x00000e00, AX
-	ADDQ             $0x20, DX
-	ADDQ             $0x20, BX
-	DECQ             SI
-	JNZ              loadPointsG1x381_loop
+	VPBROADCASTQ  field381<>+8(SB), Z0
+	MOVL          64(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          68(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          72(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          76(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          80(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          84(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          88(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          92(DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	PREFETCHT0    (CX)(DI*1)
+	PREFETCHT0    64(CX)(DI*1)
+	PREFETCHT0    95(CX)(DI*1)
+	MOVL          64(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          68(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          72(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          76(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          80(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          84(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          88(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          92(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	PREFETCHT0    (CX)(R8*1)
+	PREFETCHT0    64(CX)(R8*1)
+	PREFETCHT0    95(CX)(R8*1)
+	MOVL          (DX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	ADDQ          CX, DI
+	MOVL          4(DX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	ADDQ          CX, R8
+	MOVL          8(DX), R9
+	SHRQ          $0x01, R9
+	IMUL3Q        $0x00000060, R9, R9
+	ADDQ          CX, R9
+	MOVL          12(DX), R10
+	SHRQ          $0x01, R10
+	IMUL3Q        $0x00000060, R10, R10
+	ADDQ          CX, R10
+	MOVL          16(DX), R11
+	SHRQ          $0x01, R11
+	IMUL3Q        $0x00000060, R11, R11
+	ADDQ          CX, R11
+	MOVL          20(DX), R12
+	SHRQ          $0x01, R12
+	IMUL3Q        $0x00000060, R12, R12
+	ADDQ          CX, R12
+	MOVL          24(DX), R13
+	SHRQ          $0x01, R13
+	IMUL3Q        $0x00000060, R13, R13
+	ADDQ          CX, R13
+	MOVL          28(DX), R14
+	SHRQ          $0x01, R14
+	IMUL3Q        $0x00000060, R14, R14
+	ADDQ          CX, R14
+	VPMOVZXDQ     (DX), Z1
+	VPTESTMQ.BCST field381<>+24(SB), Z1, K1
+	VMOVDQU64     (DI), Z1
+	VMOVDQU64     (R8), Z2
+	VMOVDQU64     (R9), Z3
+	VMOVDQU64     (R10), Z4
+	VMOVDQU64     (R11), Z5
+	VMOVDQU64     (R12), Z6
+	VMOVDQU64     (R13), Z7
+	VMOVDQU64     (R14), Z8
+	VPUNPCKLQDQ   Z2, Z1, Z9
+	VPUNPCKHQDQ   Z2, Z1, Z1
+	VPUNPCKLQDQ   Z4, Z3, Z2
+	VPUNPCKHQDQ   Z4, Z3, Z3
+	VPUNPCKLQDQ   Z6, Z5, Z4
+	VPUNPCKHQDQ   Z6, Z5, Z5
+	VPUNPCKLQDQ   Z8, Z7, Z6
+	VPUNPCKHQDQ   Z8, Z7, Z7
+	VSHUFI64X2    $0x88, Z2, Z9, Z8
+	VSHUFI64X2    $0x88, Z3, Z1, Z10
+	VSHUFI64X2    $0xdd, Z2, Z9, Z2
+	VSHUFI64X2    $0xdd, Z3, Z1, Z1
+	VSHUFI64X2    $0x88, Z6, Z4, Z3
+	VSHUFI64X2    $0x88, Z7, Z5, Z9
+	VSHUFI64X2    $0xdd, Z6, Z4, Z4
+	VSHUFI64X2    $0xdd, Z7, Z5, Z5
+	VSHUFI64X2    $0x88, Z3, Z8, Z6
+	VSHUFI64X2    $0xdd, Z3, Z8, Z3
+	VSHUFI64X2    $0x88, Z9, Z10, Z7
+	VSHUFI64X2    $0xdd, Z9, Z10, Z8
+	VSHUFI64X2    $0x88, Z4, Z2, Z9
+	VSHUFI64X2    $0xdd, Z4, Z2, Z2
+	VSHUFI64X2    $0x88, Z5, Z1, Z2
+	VSHUFI64X2    $0xdd, Z5, Z1, Z1
+	VPSLLQ        $0x20, Z6, Z1
+	VPANDQ        Z0, Z1, Z1
+	VPSHRDQ       $0x14, Z7, Z6, Z4
+	VPANDQ        Z0, Z4, Z4
+	VPSRLQ        $0x08, Z7, Z5
+	VPANDQ        Z0, Z5, Z5
+	VPSHRDQ       $0x3c, Z9, Z7, Z6
+	VPANDQ        Z0, Z6, Z6
+	VPSHRDQ       $0x30, Z2, Z9, Z7
+	VPANDQ        Z0, Z7, Z7
+	VPSHRDQ       $0x24, Z3, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHRDQ       $0x18, Z8, Z3, Z3
+	VPANDQ        Z0, Z3, Z3
+	VPSRLQ        $0x0c, Z8, Z8
+	VMOVDQU64     Z1, 1024(AX)
+	VMOVDQU64     Z4, 1088(AX)
+	VMOVDQU64     Z5, 1152(AX)
+	VMOVDQU64     Z6, 1216(AX)
+	VMOVDQU64     Z7, 1280(AX)
+	VMOVDQU64     Z2, 1344(AX)
+	VMOVDQU64     Z3, 1408(AX)
+	VMOVDQU64     Z8, 1472(AX)
+	VMOVDQU64     32(DI), Z1
+	VMOVDQU64     32(R8), Z2
+	VMOVDQU64     32(R9), Z3
+	VMOVDQU64     32(R10), Z4
+	VMOVDQU64     32(R11), Z5
+	VMOVDQU64     32(R12), Z6
+	VMOVDQU64     32(R13), Z7
+	VMOVDQU64     32(R14), Z8
+	VPUNPCKLQDQ   Z2, Z1, Z9
+	VPUNPCKHQDQ   Z2, Z1, Z1
+	VPUNPCKLQDQ   Z4, Z3, Z2
+	VPUNPCKHQDQ   Z4, Z3, Z3
+	VPUNPCKLQDQ   Z6, Z5, Z4
+	VPUNPCKHQDQ   Z6, Z5, Z5
+	VPUNPCKLQDQ   Z8, Z7, Z6
+	VPUNPCKHQDQ   Z8, Z7, Z7
+	VSHUFI64X2    $0x88, Z2, Z9, Z8
+	VSHUFI64X2    $0x88, Z3, Z1, Z10
+	VSHUFI64X2    $0xdd, Z2, Z9, Z2
+	VSHUFI64X2    $0xdd, Z3, Z1, Z1
+	VSHUFI64X2    $0x88, Z6, Z4, Z3
+	VSHUFI64X2    $0x88, Z7, Z5, Z9
+	VSHUFI64X2    $0xdd, Z6, Z4, Z4
+	VSHUFI64X2    $0xdd, Z7, Z5, Z5
+	VSHUFI64X2    $0x88, Z3, Z8, Z6
+	VSHUFI64X2    $0xdd, Z3, Z8, Z3
+	VSHUFI64X2    $0x88, Z9, Z10, Z6
+	VSHUFI64X2    $0xdd, Z9, Z10, Z6
+	VSHUFI64X2    $0x88, Z4, Z2, Z7
+	VSHUFI64X2    $0xdd, Z4, Z2, Z2
+	VSHUFI64X2    $0x88, Z5, Z1, Z4
+	VSHUFI64X2    $0xdd, Z5, Z1, Z1
+	VPSLLQ        $0x20, Z7, Z5
+	VPANDQ        Z0, Z5, Z5
+	VPSHRDQ       $0x14, Z4, Z7, Z7
+	VPANDQ        Z0, Z7, Z7
+	VPSRLQ        $0x08, Z4, Z8
+	VPANDQ        Z0, Z8, Z8
+	VPSHRDQ       $0x3c, Z3, Z4, Z4
+	VPANDQ        Z0, Z4, Z4
+	VPSHRDQ       $0x30, Z6, Z3, Z3
+	VPANDQ        Z0, Z3, Z3
+	VPSHRDQ       $0x24, Z2, Z6, Z6
+	VPANDQ        Z0, Z6, Z6
+	VPSHRDQ       $0x18, Z1, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSRLQ        $0x0c, Z1, Z1
+	VPBROADCASTQ  field381<>+352(SB), Z9
+	VPSUBQ        Z5, Z9, K1, Z5
+	VPBROADCASTQ  field381<>+360(SB), Z9
+	VPSUBQ        Z7, Z9, K1, Z7
+	VPBROADCASTQ  field381<>+368(SB), Z9
+	VPSUBQ        Z8, Z9, K1, Z8
+	VPBROADCASTQ  field381<>+376(SB), Z9
+	VPSUBQ        Z4, Z9, K1, Z4
+	VPBROADCASTQ  field381<>+384(SB), Z9
+	VPSUBQ        Z3, Z9, K1, Z3
+	VPBROADCASTQ  field381<>+392(SB), Z9
+	VPSUBQ        Z6, Z9, K1, Z6
+	VPBROADCASTQ  field381<>+400(SB), Z9
+	VPSUBQ        Z2, Z9, K1, Z2
+	VPBROADCASTQ  field381<>+408(SB), Z9
+	VPSUBQ        Z1, Z9, K1, Z1
+	VMOVDQU64     Z5, 1536(AX)
+	VMOVDQU64     Z7, 1600(AX)
+	VMOVDQU64     Z8, 1664(AX)
+	VMOVDQU64     Z4, 1728(AX)
+	VMOVDQU64     Z3, 1792(AX)
+	VMOVDQU64     Z6, 1856(AX)
+	VMOVDQU64     Z2, 1920(AX)
+	VMOVDQU64     Z1, 1984(AX)
+	MOVL          (BX), DI
+	SHRQ          $0x01, DI
+	IMUL3Q        $0x00000060, DI, DI
+	ADDQ          CX, DI
+	MOVL          4(BX), R8
+	SHRQ          $0x01, R8
+	IMUL3Q        $0x00000060, R8, R8
+	ADDQ          CX, R8
+	MOVL          8(BX), R9
+	SHRQ          $0x01, R9
+	IMUL3Q        $0x00000060, R9, R9
+	ADDQ          CX, R9
+	MOVL          12(BX), R10
+	SHRQ          $0x01, R10
+	IMUL3Q        $0x00000060, R10, R10
+	ADDQ          CX, R10
+	MOVL          16(BX), R11
+	SHRQ          $0x01, R11
+	IMUL3Q        $0x00000060, R11, R11
+	ADDQ          CX, R11
+	MOVL          20(BX), R12
+	SHRQ          $0x01, R12
+	IMUL3Q        $0x00000060, R12, R12
+	ADDQ          CX, R12
+	MOVL          24(BX), R13
+	SHRQ          $0x01, R13
+	IMUL3Q        $0x00000060, R13, R13
+	ADDQ          CX, R13
+	MOVL          28(BX), R14
+	SHRQ          $0x01, R14
+	IMUL3Q        $0x00000060, R14, R14
+	ADDQ          CX, R14
+	VPMOVZXDQ     (BX), Z1
+	VPTESTMQ.BCST field381<>+24(SB), Z1, K1
+	VMOVDQU64     (DI), Z1
+	VMOVDQU64     (R8), Z2
+	VMOVDQU64     (R9), Z3
+	VMOVDQU64     (R10), Z4
+	VMOVDQU64     (R11), Z5
+	VMOVDQU64     (R12), Z6
+	VMOVDQU64     (R13), Z7
+	VMOVDQU64     (R14), Z8
+	VPUNPCKLQDQ   Z2, Z1, Z9
+	VPUNPCKHQDQ   Z2, Z1, Z1
+	VPUNPCKLQDQ   Z4, Z3, Z2
+	VPUNPCKHQDQ   Z4, Z3, Z3
+	VPUNPCKLQDQ   Z6, Z5, Z4
+	VPUNPCKHQDQ   Z6, Z5, Z5
+	VPUNPCKLQDQ   Z8, Z7, Z6
+	VPUNPCKHQDQ   Z8, Z7, Z7
+	VSHUFI64X2    $0x88, Z2, Z9, Z8
+	VSHUFI64X2    $0x88, Z3, Z1, Z10
+	VSHUFI64X2    $0xdd, Z2, Z9, Z2
+	VSHUFI64X2    $0xdd, Z3, Z1, Z1
+	VSHUFI64X2    $0x88, Z6, Z4, Z3
+	VSHUFI64X2    $0x88, Z7, Z5, Z9
+	VSHUFI64X2    $0xdd, Z6, Z4, Z4
+	VSHUFI64X2    $0xdd, Z7, Z5, Z5
+	VSHUFI64X2    $0x88, Z3, Z8, Z6
+	VSHUFI64X2    $0xdd, Z3, Z8, Z3
+	VSHUFI64X2    $0x88, Z9, Z10, Z7
+	VSHUFI64X2    $0xdd, Z9, Z10, Z8
+	VSHUFI64X2    $0x88, Z4, Z2, Z9
+	VSHUFI64X2    $0xdd, Z4, Z2, Z2
+	VSHUFI64X2    $0x88, Z5, Z1, Z2
+	VSHUFI64X2    $0xdd, Z5, Z1, Z1
+	VPSLLQ        $0x20, Z6, Z1
+	VPANDQ        Z0, Z1, Z1
+	VPSHRDQ       $0x14, Z7, Z6, Z4
+	VPANDQ        Z0, Z4, Z4
+	VPSRLQ        $0x08, Z7, Z5
+	VPANDQ        Z0, Z5, Z5
+	VPSHRDQ       $0x3c, Z9, Z7, Z6
+	VPANDQ        Z0, Z6, Z6
+	VPSHRDQ       $0x30, Z2, Z9, Z7
+	VPANDQ        Z0, Z7, Z7
+	VPSHRDQ       $0x24, Z3, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHRDQ       $0x18, Z8, Z3, Z3
+	VPANDQ        Z0, Z3, Z3
+	VPSRLQ        $0x0c, Z8, Z8
+	VMOVDQU64     1024(AX), Z9
+	VPADDQ        Z9, Z1, Z10
+	VMOVDQU64     Z10, 2048(AX)
+	VPSUBQ        Z9, Z1, Z1
+	VPADDQ.BCST   field381<>+352(SB), Z1, Z1
+	VMOVDQU64     1088(AX), Z9
+	VPADDQ        Z9, Z4, Z10
+	VMOVDQU64     Z10, 2112(AX)
+	VPSUBQ        Z9, Z4, Z4
+	VPADDQ.BCST   field381<>+360(SB), Z4, Z4
+	VMOVDQU64     1152(AX), Z9
+	VPADDQ        Z9, Z5, Z10
+	VMOVDQU64     Z10, 2176(AX)
+	VPSUBQ        Z9, Z5, Z5
+	VPADDQ.BCST   field381<>+368(SB), Z5, Z5
+	VMOVDQU64     1216(AX), Z9
+	VPADDQ        Z9, Z6, Z10
+	VMOVDQU64     Z10, 2240(AX)
+	VPSUBQ        Z9, Z6, Z6
+	VPADDQ.BCST   field381<>+376(SB), Z6, Z6
+	VMOVDQU64     1280(AX), Z9
+	VPADDQ        Z9, Z7, Z10
+	VMOVDQU64     Z10, 2304(AX)
+	VPSUBQ        Z9, Z7, Z7
+	VPADDQ.BCST   field381<>+384(SB), Z7, Z7
+	VMOVDQU64     1344(AX), Z9
+	VPADDQ        Z9, Z2, Z10
+	VMOVDQU64     Z10, 2368(AX)
+	VPSUBQ        Z9, Z2, Z2
+	VPADDQ.BCST   field381<>+392(SB), Z2, Z2
+	VMOVDQU64     1408(AX), Z9
+	VPADDQ        Z9, Z3, Z10
+	VMOVDQU64     Z10, 2432(AX)
+	VPSUBQ        Z9, Z3, Z3
+	VPADDQ.BCST   field381<>+400(SB), Z3, Z3
+	VMOVDQU64     1472(AX), Z9
+	VPADDQ        Z9, Z8, Z10
+	VMOVDQU64     Z10, 2496(AX)
+	VPSUBQ        Z9, Z8, Z8
+	VPADDQ.BCST   field381<>+408(SB), Z8, Z8
+	VPSRAQ        $0x34, Z1, Z9
+	VPADDQ        Z9, Z4, Z4
+	VPANDQ        Z0, Z1, Z1
+	VPSRAQ        $0x34, Z4, Z9
+	VPADDQ        Z9, Z5, Z5
+	VPANDQ        Z0, Z4, Z4
+	VPSRAQ        $0x34, Z5, Z9
+	VPADDQ        Z9, Z6, Z6
+	VPANDQ        Z0, Z5, Z5
+	VPSRAQ        $0x34, Z6, Z9
+	VPADDQ        Z9, Z7, Z7
+	VPANDQ        Z0, Z6, Z6
+	VPSRAQ        $0x34, Z7, Z9
+	VPADDQ        Z9, Z2, Z2
+	VPANDQ        Z0, Z7, Z7
+	VPSRAQ        $0x34, Z2, Z9
+	VPADDQ        Z9, Z3, Z3
+	VPANDQ        Z0, Z2, Z2
+	VPSRAQ        $0x34, Z3, Z9
+	VPADDQ        Z9, Z8, Z8
+	VPANDQ        Z0, Z3, Z3
+	VMOVDQU64     Z1, (AX)
+	VMOVDQU64     Z4, 64(AX)
+	VMOVDQU64     Z5, 128(AX)
+	VMOVDQU64     Z6, 192(AX)
+	VMOVDQU64     Z7, 256(AX)
+	VMOVDQU64     Z2, 320(AX)
+	VMOVDQU64     Z3, 384(AX)
+	VMOVDQU64     Z8, 448(AX)
+	VMOVDQU64     32(DI), Z1
+	VMOVDQU64     32(R8), Z2
+	VMOVDQU64     32(R9), Z3
+	VMOVDQU64     32(R10), Z4
+	VMOVDQU64     32(R11), Z5
+	VMOVDQU64     32(R12), Z6
+	VMOVDQU64     32(R13), Z7
+	VMOVDQU64     32(R14), Z8
+	VPUNPCKLQDQ   Z2, Z1, Z9
+	VPUNPCKHQDQ   Z2, Z1, Z1
+	VPUNPCKLQDQ   Z4, Z3, Z2
+	VPUNPCKHQDQ   Z4, Z3, Z3
+	VPUNPCKLQDQ   Z6, Z5, Z4
+	VPUNPCKHQDQ   Z6, Z5, Z5
+	VPUNPCKLQDQ   Z8, Z7, Z6
+	VPUNPCKHQDQ   Z8, Z7, Z7
+	VSHUFI64X2    $0x88, Z2, Z9, Z8
+	VSHUFI64X2    $0x88, Z3, Z1, Z10
+	VSHUFI64X2    $0xdd, Z2, Z9, Z2
+	VSHUFI64X2    $0xdd, Z3, Z1, Z1
+	VSHUFI64X2    $0x88, Z6, Z4, Z3
+	VSHUFI64X2    $0x88, Z7, Z5, Z9
+	VSHUFI64X2    $0xdd, Z6, Z4, Z4
+	VSHUFI64X2    $0xdd, Z7, Z5, Z5
+	VSHUFI64X2    $0x88, Z3, Z8, Z6
+	VSHUFI64X2    $0xdd, Z3, Z8, Z3
+	VSHUFI64X2    $0x88, Z9, Z10, Z6
+	VSHUFI64X2    $0xdd, Z9, Z10, Z6
+	VSHUFI64X2    $0x88, Z4, Z2, Z7
+	VSHUFI64X2    $0xdd, Z4, Z2, Z2
+	VSHUFI64X2    $0x88, Z5, Z1, Z4
+	VSHUFI64X2    $0xdd, Z5, Z1, Z1
+	VPSLLQ        $0x20, Z7, Z5
+	VPANDQ        Z0, Z5, Z5
+	VPSHRDQ       $0x14, Z4, Z7, Z7
+	VPANDQ        Z0, Z7, Z7
+	VPSRLQ        $0x08, Z4, Z8
+	VPANDQ        Z0, Z8, Z8
+	VPSHRDQ       $0x3c, Z3, Z4, Z4
+	VPANDQ        Z0, Z4, Z4
+	VPSHRDQ       $0x30, Z6, Z3, Z3
+	VPANDQ        Z0, Z3, Z3
+	VPSHRDQ       $0x24, Z2, Z6, Z6
+	VPANDQ        Z0, Z6, Z6
+	VPSHRDQ       $0x18, Z1, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSRLQ        $0x0c, Z1, Z1
+	VPBROADCASTQ  field381<>+352(SB), Z9
+	VPSUBQ        Z5, Z9, K1, Z5
+	VPBROADCASTQ  field381<>+360(SB), Z9
+	VPSUBQ        Z7, Z9, K1, Z7
+	VPBROADCASTQ  field381<>+368(SB), Z9
+	VPSUBQ        Z8, Z9, K1, Z8
+	VPBROADCASTQ  field381<>+376(SB), Z9
+	VPSUBQ        Z4, Z9, K1, Z4
+	VPBROADCASTQ  field381<>+384(SB), Z9
+	VPSUBQ        Z3, Z9, K1, Z3
+	VPBROADCASTQ  field381<>+392(SB), Z9
+	VPSUBQ        Z6, Z9, K1, Z6
+	VPBROADCASTQ  field381<>+400(SB), Z9
+	VPSUBQ        Z2, Z9, K1, Z2
+	VPBROADCASTQ  field381<>+408(SB), Z9
+	VPSUBQ        Z1, Z9, K1, Z1
+	VMOVDQU64     1536(AX), Z9
+	VPSUBQ        Z9, Z5, Z5
+	VPADDQ.BCST   field381<>+352(SB), Z5, Z5
+	VMOVDQU64     1600(AX), Z9
+	VPSUBQ        Z9, Z7, Z7
+	VPADDQ.BCST   field381<>+360(SB), Z7, Z7
+	VMOVDQU64     1664(AX), Z9
+	VPSUBQ        Z9, Z8, Z8
+	VPADDQ.BCST   field381<>+368(SB), Z8, Z8
+	VMOVDQU64     1728(AX), Z9
+	VPSUBQ        Z9, Z4, Z4
+	VPADDQ.BCST   field381<>+376(SB), Z4, Z4
+	VMOVDQU64     1792(AX), Z9
+	VPSUBQ        Z9, Z3, Z3
+	VPADDQ.BCST   field381<>+384(SB), Z3, Z3
+	VMOVDQU64     1856(AX), Z9
+	VPSUBQ        Z9, Z6, Z6
+	VPADDQ.BCST   field381<>+392(SB), Z6, Z6
+	VMOVDQU64     1920(AX), Z9
+	VPSUBQ        Z9, Z2, Z2
+	VPADDQ.BCST   field381<>+400(SB), Z2, Z2
+	VMOVDQU64     1984(AX), Z9
+	VPSUBQ        Z9, Z1, Z1
+	VPADDQ.BCST   field381<>+408(SB), Z1, Z1
+	VPSRAQ        $0x34, Z5, Z9
+	VPADDQ        Z9, Z7, Z7
+	VPANDQ        Z0, Z5, Z5
+	VPSRAQ        $0x34, Z7, Z9
+	VPADDQ        Z9, Z8, Z8
+	VPANDQ        Z0, Z7, Z7
+	VPSRAQ        $0x34, Z8, Z9
+	VPADDQ        Z9, Z4, Z4
+	VPANDQ        Z0, Z8, Z8
+	VPSRAQ        $0x34, Z4, Z9
+	VPADDQ        Z9, Z3, Z3
+	VPANDQ        Z0, Z4, Z4
+	VPSRAQ        $0x34, Z3, Z9
+	VPADDQ        Z9, Z6, Z6
+	VPANDQ        Z0, Z3, Z3
+	VPSRAQ        $0x34, Z6, Z9
+	VPADDQ        Z9, Z2, Z2
+	VPANDQ        Z0, Z6, Z6
+	VPSRAQ        $0x34, Z2, Z9
+	VPADDQ        Z9, Z1, Z1
+	VPANDQ        Z0, Z2, Z2
+	VMOVDQU64     Z5, 512(AX)
+	VMOVDQU64     Z7, 576(AX)
+	VMOVDQU64     Z8, 640(AX)
+	VMOVDQU64     Z4, 704(AX)
+	VMOVDQU64     Z3, 768(AX)
+	VMOVDQU64     Z6, 832(AX)
+	VMOVDQU64     Z2, 896(AX)
+	VMOVDQU64     Z1, 960(AX)
+	ADDQ          $0x00000e00, AX
+	ADDQ          $0x20, DX
+	ADDQ          $0x20, BX
+	DECQ          SI
+	JNZ           loadPointsG1x381_loop
 	VZEROUPPER
 	RET
 
@@ -904,21 +740,21 @@ loadRowsG1x381_loop:
 	VSHUFI64X2    $0xdd, Z4, Z2, Z2
 	VSHUFI64X2    $0x88, Z5, Z1, Z4
 	VSHUFI64X2    $0xdd, Z5, Z1, Z1
-	VPBROADCASTQ  field381<>+96(SB), Z5
+	VPBROADCASTQ  field381<>+160(SB), Z5
 	VPSUBQ        Z6, Z5, K1, Z6
-	VPBROADCASTQ  field381<>+104(SB), Z5
+	VPBROADCASTQ  field381<>+168(SB), Z5
 	VPSUBQ        Z7, Z5, K1, Z7
-	VPBROADCASTQ  field381<>+112(SB), Z5
+	VPBROADCASTQ  field381<>+176(SB), Z5
 	VPSUBQ        Z9, Z5, K1, Z9
-	VPBROADCASTQ  field381<>+120(SB), Z5
+	VPBROADCASTQ  field381<>+184(SB), Z5
 	VPSUBQ        Z4, Z5, K1, Z4
-	VPBROADCASTQ  field381<>+128(SB), Z5
+	VPBROADCASTQ  field381<>+192(SB), Z5
 	VPSUBQ        Z3, Z5, K1, Z3
-	VPBROADCASTQ  field381<>+136(SB), Z5
+	VPBROADCASTQ  field381<>+200(SB), Z5
 	VPSUBQ        Z8, Z5, K1, Z8
-	VPBROADCASTQ  field381<>+144(SB), Z5
+	VPBROADCASTQ  field381<>+208(SB), Z5
 	VPSUBQ        Z2, Z5, K1, Z2
-	VPBROADCASTQ  field381<>+152(SB), Z5
+	VPBROADCASTQ  field381<>+216(SB), Z5
 	VPSUBQ        Z1, Z5, K1, Z1
 	VMOVDQU64     Z6, 1536(AX)
 	VMOVDQU64     Z7, 1600(AX)
@@ -998,42 +834,42 @@ loadRowsG1x381_loop:
 	VPADDQ        Z5, Z6, Z10
 	VMOVDQU64     Z10, 2048(AX)
 	VPSUBQ        Z5, Z6, Z6
-	VPADDQ.BCST   field381<>+96(SB), Z6, Z6
+	VPADDQ.BCST   field381<>+160(SB), Z6, Z6
 	VMOVDQU64     1088(AX), Z5
 	VPADDQ        Z5, Z7, Z10
 	VMOVDQU64     Z10, 2112(AX)
 	VPSUBQ        Z5, Z7, Z7
-	VPADDQ.BCST   field381<>+104(SB), Z7, Z7
+	VPADDQ.BCST   field381<>+168(SB), Z7, Z7
 	VMOVDQU64     1152(AX), Z5
 	VPADDQ        Z5, Z9, Z10
 	VMOVDQU64     Z10, 2176(AX)
 	VPSUBQ        Z5, Z9, Z9
-	VPADDQ.BCST   field381<>+112(SB), Z9, Z9
+	VPADDQ.BCST   field381<>+176(SB), Z9, Z9
 	VMOVDQU64     1216(AX), Z5
 	VPADDQ        Z5, Z4, Z10
 	VMOVDQU64     Z10, 2240(AX)
 	VPSUBQ        Z5, Z4, Z4
-	VPADDQ.BCST   field381<>+120(SB), Z4, Z4
+	VPADDQ.BCST   field381<>+184(SB), Z4, Z4
 	VMOVDQU64     1280(AX), Z5
 	VPADDQ        Z5, Z3, Z10
 	VMOVDQU64     Z10, 2304(AX)
 	VPSUBQ        Z5, Z3, Z3
-	VPADDQ.BCST   field381<>+128(SB), Z3, Z3
+	VPADDQ.BCST   field381<>+192(SB), Z3, Z3
 	VMOVDQU64     1344(AX), Z5
 	VPADDQ        Z5, Z8, Z10
 	VMOVDQU64     Z10, 2368(AX)
 	VPSUBQ        Z5, Z8, Z8
-	VPADDQ.BCST   field381<>+136(SB), Z8, Z8
+	VPADDQ.BCST   field381<>+200(SB), Z8, Z8
 	VMOVDQU64     1408(AX), Z5
 	VPADDQ        Z5, Z2, Z10
 	VMOVDQU64     Z10, 2432(AX)
 	VPSUBQ        Z5, Z2, Z2
-	VPADDQ.BCST   field381<>+144(SB), Z2, Z2
+	VPADDQ.BCST   field381<>+208(SB), Z2, Z2
 	VMOVDQU64     1472(AX), Z5
 	VPADDQ        Z5, Z1, Z10
 	VMOVDQU64     Z10, 2496(AX)
 	VPSUBQ        Z5, Z1, Z1
-	VPADDQ.BCST   field381<>+152(SB), Z1, Z1
+	VPADDQ.BCST   field381<>+216(SB), Z1, Z1
 	VPSRAQ        $0x34, Z6, Z5
 	VPADDQ        Z5, Z7, Z7
 	VPANDQ        Z0, Z6, Z6
@@ -1095,46 +931,46 @@ loadRowsG1x381_loop:
 	VSHUFI64X2    $0xdd, Z4, Z2, Z2
 	VSHUFI64X2    $0x88, Z5, Z1, Z4
 	VSHUFI64X2    $0xdd, Z5, Z1, Z1
-	VPBROADCASTQ  field381<>+96(SB), Z5
+	VPBROADCASTQ  field381<>+160(SB), Z5
 	VPSUBQ        Z6, Z5, K1, Z6
-	VPBROADCASTQ  field381<>+104(SB), Z5
+	VPBROADCASTQ  field381<>+168(SB), Z5
 	VPSUBQ        Z7, Z5, K1, Z7
-	VPBROADCASTQ  field381<>+112(SB), Z5
+	VPBROADCASTQ  field381<>+176(SB), Z5
 	VPSUBQ        Z9, Z5, K1, Z9
-	VPBROADCASTQ  field381<>+120(SB), Z5
+	VPBROADCASTQ  field381<>+184(SB), Z5
 	VPSUBQ        Z4, Z5, K1, Z4
-	VPBROADCASTQ  field381<>+128(SB), Z5
+	VPBROADCASTQ  field381<>+192(SB), Z5
 	VPSUBQ        Z3, Z5, K1, Z3
-	VPBROADCASTQ  field381<>+136(SB), Z5
+	VPBROADCASTQ  field381<>+200(SB), Z5
 	VPSUBQ        Z8, Z5, K1, Z8
-	VPBROADCASTQ  field381<>+144(SB), Z5
+	VPBROADCASTQ  field381<>+208(SB), Z5
 	VPSUBQ        Z2, Z5, K1, Z2
-	VPBROADCASTQ  field381<>+152(SB), Z5
+	VPBROADCASTQ  field381<>+216(SB), Z5
 	VPSUBQ        Z1, Z5, K1, Z1
 	VMOVDQU64     1536(AX), Z5
 	VPSUBQ        Z5, Z6, Z6
-	VPADDQ.BCST   field381<>+96(SB), Z6, Z6
+	VPADDQ.BCST   field381<>+160(SB), Z6, Z6
 	VMOVDQU64     1600(AX), Z5
 	VPSUBQ        Z5, Z7, Z7
-	VPADDQ.BCST   field381<>+104(SB), Z7, Z7
+	VPADDQ.BCST   field381<>+168(SB), Z7, Z7
 	VMOVDQU64     1664(AX), Z5
 	VPSUBQ        Z5, Z9, Z9
-	VPADDQ.BCST   field381<>+112(SB), Z9, Z9
+	VPADDQ.BCST   field381<>+176(SB), Z9, Z9
 	VMOVDQU64     1728(AX), Z5
 	VPSUBQ        Z5, Z4, Z4
-	VPADDQ.BCST   field381<>+120(SB), Z4, Z4
+	VPADDQ.BCST   field381<>+184(SB), Z4, Z4
 	VMOVDQU64     1792(AX), Z5
 	VPSUBQ        Z5, Z3, Z3
-	VPADDQ.BCST   field381<>+128(SB), Z3, Z3
+	VPADDQ.BCST   field381<>+192(SB), Z3, Z3
 	VMOVDQU64     1856(AX), Z5
 	VPSUBQ        Z5, Z8, Z8
-	VPADDQ.BCST   field381<>+136(SB), Z8, Z8
+	VPADDQ.BCST   field381<>+200(SB), Z8, Z8
 	VMOVDQU64     1920(AX), Z5
 	VPSUBQ        Z5, Z2, Z2
-	VPADDQ.BCST   field381<>+144(SB), Z2, Z2
+	VPADDQ.BCST   field381<>+208(SB), Z2, Z2
 	VMOVDQU64     1984(AX), Z5
 	VPSUBQ        Z5, Z1, Z1
-	VPADDQ.BCST   field381<>+152(SB), Z1, Z1
+	VPADDQ.BCST   field381<>+216(SB), Z1, Z1
 	VPSRAQ        $0x34, Z6, Z5
 	VPADDQ        Z5, Z7, Z7
 	VPANDQ        Z0, Z6, Z6
@@ -1267,28 +1103,28 @@ convertG1x381_loop:
 	VPSRLQ           $0x0c, Z8, Z8
 	VPXORQ           Z9, Z9, Z9
 	VPMADD52HUQ.BCST field381<>+16(SB), Z8, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
+	VPBROADCASTQ     field381<>+544(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z1
 	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+360(SB), Z10
+	VPBROADCASTQ     field381<>+552(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z4
 	VPMADD52HUQ      Z10, Z9, Z5
-	VPBROADCASTQ     field381<>+368(SB), Z10
+	VPBROADCASTQ     field381<>+560(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z5
 	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+376(SB), Z10
+	VPBROADCASTQ     field381<>+568(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z6
 	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+384(SB), Z10
+	VPBROADCASTQ     field381<>+576(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z7
 	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+392(SB), Z10
+	VPBROADCASTQ     field381<>+584(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z2
 	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+400(SB), Z10
+	VPBROADCASTQ     field381<>+592(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z3
 	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+408(SB), Z10
+	VPBROADCASTQ     field381<>+600(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z8
 	VPSRAQ           $0x34, Z1, Z9
 	VPADDQ           Z9, Z4, Z4
@@ -1390,28 +1226,28 @@ convertG1x381_loop:
 	VPSRLQ           $0x0c, Z1, Z1
 	VPXORQ           Z9, Z9, Z9
 	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z10
+	VPBROADCASTQ     field381<>+544(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z5
 	VPMADD52HUQ      Z10, Z9, Z7
-	VPBROADCASTQ     field381<>+360(SB), Z10
+	VPBROADCASTQ     field381<>+552(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z7
 	VPMADD52HUQ      Z10, Z9, Z8
-	VPBROADCASTQ     field381<>+368(SB), Z10
+	VPBROADCASTQ     field381<>+560(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z8
 	VPMADD52HUQ      Z10, Z9, Z4
-	VPBROADCASTQ     field381<>+376(SB), Z10
+	VPBROADCASTQ     field381<>+568(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z4
 	VPMADD52HUQ      Z10, Z9, Z3
-	VPBROADCASTQ     field381<>+384(SB), Z10
+	VPBROADCASTQ     field381<>+576(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z3
 	VPMADD52HUQ      Z10, Z9, Z6
-	VPBROADCASTQ     field381<>+392(SB), Z10
+	VPBROADCASTQ     field381<>+584(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z6
 	VPMADD52HUQ      Z10, Z9, Z2
-	VPBROADCASTQ     field381<>+400(SB), Z10
+	VPBROADCASTQ     field381<>+592(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z2
 	VPMADD52HUQ      Z10, Z9, Z1
-	VPBROADCASTQ     field381<>+408(SB), Z10
+	VPBROADCASTQ     field381<>+600(SB), Z10
 	VPMADD52LUQ      Z10, Z9, Z1
 	VPSRAQ           $0x34, Z5, Z9
 	VPADDQ           Z9, Z7, Z7
@@ -1435,21 +1271,21 @@ convertG1x381_loop:
 	VPADDQ           Z9, Z1, Z1
 	VPANDQ           Z0, Z2, Z2
 	VPANDQ           Z0, Z1, Z1
-	VPBROADCASTQ     field381<>+96(SB), Z9
+	VPBROADCASTQ     field381<>+160(SB), Z9
 	VPSUBQ           Z5, Z9, K1, Z5
-	VPBROADCASTQ     field381<>+104(SB), Z9
+	VPBROADCASTQ     field381<>+168(SB), Z9
 	VPSUBQ           Z7, Z9, K1, Z7
-	VPBROADCASTQ     field381<>+112(SB), Z9
+	VPBROADCASTQ     field381<>+176(SB), Z9
 	VPSUBQ           Z8, Z9, K1, Z8
-	VPBROADCASTQ     field381<>+120(SB), Z9
+	VPBROADCASTQ     field381<>+184(SB), Z9
 	VPSUBQ           Z4, Z9, K1, Z4
-	VPBROADCASTQ     field381<>+128(SB), Z9
+	VPBROADCASTQ     field381<>+192(SB), Z9
 	VPSUBQ           Z3, Z9, K1, Z3
-	VPBROADCASTQ     field381<>+136(SB), Z9
+	VPBROADCASTQ     field381<>+200(SB), Z9
 	VPSUBQ           Z6, Z9, K1, Z6
-	VPBROADCASTQ     field381<>+144(SB), Z9
+	VPBROADCASTQ     field381<>+208(SB), Z9
 	VPSUBQ           Z2, Z9, K1, Z2
-	VPBROADCASTQ     field381<>+152(SB), Z9
+	VPBROADCASTQ     field381<>+216(SB), Z9
 	VPSUBQ           Z1, Z9, K1, Z1
 	VPSRAQ           $0x34, Z5, Z9
 	VPADDQ           Z9, Z7, Z7
@@ -3065,48 +2901,48 @@ x3G1x381_loop:
 	VPMADD52HUQ      Z21, Z23, Z17
 	VPBROADCASTQ     field381<>+8(SB), Z0
 	VPSUBQ           2048(AX), Z10, Z10
-	VPADDQ.BCST      field381<>+288(SB), Z10, Z10
+	VPADDQ.BCST      field381<>+480(SB), Z10, Z10
 	VPSUBQ           2112(AX), Z2, Z2
-	VPADDQ.BCST      field381<>+296(SB), Z2, Z2
+	VPADDQ.BCST      field381<>+488(SB), Z2, Z2
 	VPSUBQ           2176(AX), Z3, Z3
-	VPADDQ.BCST      field381<>+304(SB), Z3, Z3
+	VPADDQ.BCST      field381<>+496(SB), Z3, Z3
 	VPSUBQ           2240(AX), Z4, Z4
-	VPADDQ.BCST      field381<>+312(SB), Z4, Z4
+	VPADDQ.BCST      field381<>+504(SB), Z4, Z4
 	VPSUBQ           2304(AX), Z5, Z5
-	VPADDQ.BCST      field381<>+320(SB), Z5, Z5
+	VPADDQ.BCST      field381<>+512(SB), Z5, Z5
 	VPSUBQ           2368(AX), Z6, Z6
-	VPADDQ.BCST      field381<>+328(SB), Z6, Z6
+	VPADDQ.BCST      field381<>+520(SB), Z6, Z6
 	VPSUBQ           2432(AX), Z7, Z7
-	VPADDQ.BCST      field381<>+336(SB), Z7, Z7
+	VPADDQ.BCST      field381<>+528(SB), Z7, Z7
 	VPSUBQ           2496(AX), Z8, Z8
-	VPADDQ.BCST      field381<>+344(SB), Z8, Z8
+	VPADDQ.BCST      field381<>+536(SB), Z8, Z8
 	VPSRAQ           $0x34, Z7, Z1
 	VPADDQ           Z1, Z8, Z1
 	VPSUBQ.BCST      field381<>+24(SB), Z1, Z1
 	VPXORQ           Z9, Z9, Z9
 	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z1
+	VPBROADCASTQ     field381<>+544(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z10
 	VPMADD52HUQ      Z1, Z9, Z2
-	VPBROADCASTQ     field381<>+360(SB), Z1
+	VPBROADCASTQ     field381<>+552(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z2
 	VPMADD52HUQ      Z1, Z9, Z3
-	VPBROADCASTQ     field381<>+368(SB), Z1
+	VPBROADCASTQ     field381<>+560(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z3
 	VPMADD52HUQ      Z1, Z9, Z4
-	VPBROADCASTQ     field381<>+376(SB), Z1
+	VPBROADCASTQ     field381<>+568(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z4
 	VPMADD52HUQ      Z1, Z9, Z5
-	VPBROADCASTQ     field381<>+384(SB), Z1
+	VPBROADCASTQ     field381<>+576(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z5
 	VPMADD52HUQ      Z1, Z9, Z6
-	VPBROADCASTQ     field381<>+392(SB), Z1
+	VPBROADCASTQ     field381<>+584(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z6
 	VPMADD52HUQ      Z1, Z9, Z7
-	VPBROADCASTQ     field381<>+400(SB), Z1
+	VPBROADCASTQ     field381<>+592(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z7
 	VPMADD52HUQ      Z1, Z9, Z8
-	VPBROADCASTQ     field381<>+408(SB), Z1
+	VPBROADCASTQ     field381<>+600(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z8
 	VPSRAQ           $0x34, Z10, Z1
 	VPADDQ           Z1, Z2, Z2
@@ -3147,21 +2983,21 @@ x3G1x381_loop:
 	VMOVDQU64        1408(AX), Z23
 	VMOVDQU64        1472(AX), Z24
 	VPSUBQ           Z10, Z1, Z1
-	VPADDQ.BCST      field381<>+96(SB), Z1, Z1
+	VPADDQ.BCST      field381<>+160(SB), Z1, Z1
 	VPSUBQ           Z2, Z9, Z9
-	VPADDQ.BCST      field381<>+104(SB), Z9, Z9
+	VPADDQ.BCST      field381<>+168(SB), Z9, Z9
 	VPSUBQ           Z3, Z18, Z18
-	VPADDQ.BCST      field381<>+112(SB), Z18, Z18
+	VPADDQ.BCST      field381<>+176(SB), Z18, Z18
 	VPSUBQ           Z4, Z20, Z20
-	VPADDQ.BCST      field381<>+120(SB), Z20, Z20
+	VPADDQ.BCST      field381<>+184(SB), Z20, Z20
 	VPSUBQ           Z5, Z21, Z21
-	VPADDQ.BCST      field381<>+128(SB), Z21, Z21
+	VPADDQ.BCST      field381<>+192(SB), Z21, Z21
 	VPSUBQ           Z6, Z22, Z22
-	VPADDQ.BCST      field381<>+136(SB), Z22, Z22
+	VPADDQ.BCST      field381<>+200(SB), Z22, Z22
 	VPSUBQ           Z7, Z23, Z23
-	VPADDQ.BCST      field381<>+144(SB), Z23, Z23
+	VPADDQ.BCST      field381<>+208(SB), Z23, Z23
 	VPSUBQ           Z8, Z24, Z24
-	VPADDQ.BCST      field381<>+152(SB), Z24, Z24
+	VPADDQ.BCST      field381<>+216(SB), Z24, Z24
 	VPSRAQ           $0x34, Z1, Z2
 	VPADDQ           Z2, Z9, Z9
 	VPANDQ           Z0, Z1, Z1
@@ -3192,48 +3028,48 @@ x3G1x381_loop:
 	VMOVDQU64        Z23, 1408(AX)
 	VMOVDQU64        Z24, 1472(AX)
 	VPSUBQ           5632(AX), Z19, Z19
-	VPADDQ.BCST      field381<>+288(SB), Z19, Z19
+	VPADDQ.BCST      field381<>+480(SB), Z19, Z19
 	VPSUBQ           5696(AX), Z11, Z11
-	VPADDQ.BCST      field381<>+296(SB), Z11, Z11
+	VPADDQ.BCST      field381<>+488(SB), Z11, Z11
 	VPSUBQ           5760(AX), Z12, Z12
-	VPADDQ.BCST      field381<>+304(SB), Z12, Z12
+	VPADDQ.BCST      field381<>+496(SB), Z12, Z12
 	VPSUBQ           5824(AX), Z13, Z13
-	VPADDQ.BCST      field381<>+312(SB), Z13, Z13
+	VPADDQ.BCST      field381<>+504(SB), Z13, Z13
 	VPSUBQ           5888(AX), Z14, Z14
-	VPADDQ.BCST      field381<>+320(SB), Z14, Z14
+	VPADDQ.BCST      field381<>+512(SB), Z14, Z14
 	VPSUBQ           5952(AX), Z15, Z15
-	VPADDQ.BCST      field381<>+328(SB), Z15, Z15
+	VPADDQ.BCST      field381<>+520(SB), Z15, Z15
 	VPSUBQ           6016(AX), Z16, Z16
-	VPADDQ.BCST      field381<>+336(SB), Z16, Z16
+	VPADDQ.BCST      field381<>+528(SB), Z16, Z16
 	VPSUBQ           6080(AX), Z17, Z17
-	VPADDQ.BCST      field381<>+344(SB), Z17, Z17
+	VPADDQ.BCST      field381<>+536(SB), Z17, Z17
 	VPSRAQ           $0x34, Z16, Z1
 	VPADDQ           Z1, Z17, Z1
 	VPSUBQ.BCST      field381<>+24(SB), Z1, Z1
 	VPXORQ           Z2, Z2, Z2
 	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z2
-	VPBROADCASTQ     field381<>+352(SB), Z1
+	VPBROADCASTQ     field381<>+544(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z19
 	VPMADD52HUQ      Z1, Z2, Z11
-	VPBROADCASTQ     field381<>+360(SB), Z1
+	VPBROADCASTQ     field381<>+552(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z11
 	VPMADD52HUQ      Z1, Z2, Z12
-	VPBROADCASTQ     field381<>+368(SB), Z1
+	VPBROADCASTQ     field381<>+560(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z12
 	VPMADD52HUQ      Z1, Z2, Z13
-	VPBROADCASTQ     field381<>+376(SB), Z1
+	VPBROADCASTQ     field381<>+568(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z13
 	VPMADD52HUQ      Z1, Z2, Z14
-	VPBROADCASTQ     field381<>+384(SB), Z1
+	VPBROADCASTQ     field381<>+576(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z14
 	VPMADD52HUQ      Z1, Z2, Z15
-	VPBROADCASTQ     field381<>+392(SB), Z1
+	VPBROADCASTQ     field381<>+584(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z15
 	VPMADD52HUQ      Z1, Z2, Z16
-	VPBROADCASTQ     field381<>+400(SB), Z1
+	VPBROADCASTQ     field381<>+592(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z16
 	VPMADD52HUQ      Z1, Z2, Z17
-	VPBROADCASTQ     field381<>+408(SB), Z1
+	VPBROADCASTQ     field381<>+600(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z17
 	VPSRAQ           $0x34, Z19, Z1
 	VPADDQ           Z1, Z11, Z11
@@ -3274,21 +3110,21 @@ x3G1x381_loop:
 	VMOVDQU64        4992(AX), Z7
 	VMOVDQU64        5056(AX), Z8
 	VPSUBQ           Z19, Z1, Z1
-	VPADDQ.BCST      field381<>+96(SB), Z1, Z1
+	VPADDQ.BCST      field381<>+160(SB), Z1, Z1
 	VPSUBQ           Z11, Z2, Z2
-	VPADDQ.BCST      field381<>+104(SB), Z2, Z2
+	VPADDQ.BCST      field381<>+168(SB), Z2, Z2
 	VPSUBQ           Z12, Z3, Z3
-	VPADDQ.BCST      field381<>+112(SB), Z3, Z3
+	VPADDQ.BCST      field381<>+176(SB), Z3, Z3
 	VPSUBQ           Z13, Z4, Z4
-	VPADDQ.BCST      field381<>+120(SB), Z4, Z4
+	VPADDQ.BCST      field381<>+184(SB), Z4, Z4
 	VPSUBQ           Z14, Z5, Z5
-	VPADDQ.BCST      field381<>+128(SB), Z5, Z5
+	VPADDQ.BCST      field381<>+192(SB), Z5, Z5
 	VPSUBQ           Z15, Z6, Z6
-	VPADDQ.BCST      field381<>+136(SB), Z6, Z6
+	VPADDQ.BCST      field381<>+200(SB), Z6, Z6
 	VPSUBQ           Z16, Z7, Z7
-	VPADDQ.BCST      field381<>+144(SB), Z7, Z7
+	VPADDQ.BCST      field381<>+208(SB), Z7, Z7
 	VPSUBQ           Z17, Z8, Z8
-	VPADDQ.BCST      field381<>+152(SB), Z8, Z8
+	VPADDQ.BCST      field381<>+216(SB), Z8, Z8
 	VPSRAQ           $0x34, Z1, Z9
 	VPADDQ           Z9, Z2, Z2
 	VPANDQ           Z0, Z1, Z1
@@ -4025,48 +3861,48 @@ y3G1x381_loop:
 	VPMADD52HUQ      Z21, Z23, Z17
 	VPBROADCASTQ     field381<>+8(SB), Z0
 	VPSUBQ           1536(AX), Z10, Z10
-	VPADDQ.BCST      field381<>+160(SB), Z10, Z10
+	VPADDQ.BCST      field381<>+480(SB), Z10, Z10
 	VPSUBQ           1600(AX), Z2, Z2
-	VPADDQ.BCST      field381<>+168(SB), Z2, Z2
+	VPADDQ.BCST      field381<>+488(SB), Z2, Z2
 	VPSUBQ           1664(AX), Z3, Z3
-	VPADDQ.BCST      field381<>+176(SB), Z3, Z3
+	VPADDQ.BCST      field381<>+496(SB), Z3, Z3
 	VPSUBQ           1728(AX), Z4, Z4
-	VPADDQ.BCST      field381<>+184(SB), Z4, Z4
+	VPADDQ.BCST      field381<>+504(SB), Z4, Z4
 	VPSUBQ           1792(AX), Z5, Z5
-	VPADDQ.BCST      field381<>+192(SB), Z5, Z5
+	VPADDQ.BCST      field381<>+512(SB), Z5, Z5
 	VPSUBQ           1856(AX), Z6, Z6
-	VPADDQ.BCST      field381<>+200(SB), Z6, Z6
+	VPADDQ.BCST      field381<>+520(SB), Z6, Z6
 	VPSUBQ           1920(AX), Z7, Z7
-	VPADDQ.BCST      field381<>+208(SB), Z7, Z7
+	VPADDQ.BCST      field381<>+528(SB), Z7, Z7
 	VPSUBQ           1984(AX), Z8, Z8
-	VPADDQ.BCST      field381<>+216(SB), Z8, Z8
+	VPADDQ.BCST      field381<>+536(SB), Z8, Z8
 	VPSRAQ           $0x34, Z7, Z1
 	VPADDQ           Z1, Z8, Z1
 	VPSUBQ.BCST      field381<>+24(SB), Z1, Z1
 	VPXORQ           Z9, Z9, Z9
 	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z9
-	VPBROADCASTQ     field381<>+352(SB), Z1
+	VPBROADCASTQ     field381<>+544(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z10
 	VPMADD52HUQ      Z1, Z9, Z2
-	VPBROADCASTQ     field381<>+360(SB), Z1
+	VPBROADCASTQ     field381<>+552(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z2
 	VPMADD52HUQ      Z1, Z9, Z3
-	VPBROADCASTQ     field381<>+368(SB), Z1
+	VPBROADCASTQ     field381<>+560(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z3
 	VPMADD52HUQ      Z1, Z9, Z4
-	VPBROADCASTQ     field381<>+376(SB), Z1
+	VPBROADCASTQ     field381<>+568(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z4
 	VPMADD52HUQ      Z1, Z9, Z5
-	VPBROADCASTQ     field381<>+384(SB), Z1
+	VPBROADCASTQ     field381<>+576(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z5
 	VPMADD52HUQ      Z1, Z9, Z6
-	VPBROADCASTQ     field381<>+392(SB), Z1
+	VPBROADCASTQ     field381<>+584(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z6
 	VPMADD52HUQ      Z1, Z9, Z7
-	VPBROADCASTQ     field381<>+400(SB), Z1
+	VPBROADCASTQ     field381<>+592(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z7
 	VPMADD52HUQ      Z1, Z9, Z8
-	VPBROADCASTQ     field381<>+408(SB), Z1
+	VPBROADCASTQ     field381<>+600(SB), Z1
 	VPMADD52LUQ      Z1, Z9, Z8
 	VPSRAQ           $0x34, Z10, Z1
 	VPADDQ           Z1, Z2, Z2
@@ -4195,48 +4031,48 @@ y3G1x381_loop:
 	SHLQ             $0x07, SI
 	VMOVDQU64        Z1, (CX)(SI*1)
 	VPSUBQ           5120(AX), Z19, Z19
-	VPADDQ.BCST      field381<>+160(SB), Z19, Z19
+	VPADDQ.BCST      field381<>+480(SB), Z19, Z19
 	VPSUBQ           5184(AX), Z11, Z11
-	VPADDQ.BCST      field381<>+168(SB), Z11, Z11
+	VPADDQ.BCST      field381<>+488(SB), Z11, Z11
 	VPSUBQ           5248(AX), Z12, Z12
-	VPADDQ.BCST      field381<>+176(SB), Z12, Z12
+	VPADDQ.BCST      field381<>+496(SB), Z12, Z12
 	VPSUBQ           5312(AX), Z13, Z13
-	VPADDQ.BCST      field381<>+184(SB), Z13, Z13
+	VPADDQ.BCST      field381<>+504(SB), Z13, Z13
 	VPSUBQ           5376(AX), Z14, Z14
-	VPADDQ.BCST      field381<>+192(SB), Z14, Z14
+	VPADDQ.BCST      field381<>+512(SB), Z14, Z14
 	VPSUBQ           5440(AX), Z15, Z15
-	VPADDQ.BCST      field381<>+200(SB), Z15, Z15
+	VPADDQ.BCST      field381<>+520(SB), Z15, Z15
 	VPSUBQ           5504(AX), Z16, Z16
-	VPADDQ.BCST      field381<>+208(SB), Z16, Z16
+	VPADDQ.BCST      field381<>+528(SB), Z16, Z16
 	VPSUBQ           5568(AX), Z17, Z17
-	VPADDQ.BCST      field381<>+216(SB), Z17, Z17
+	VPADDQ.BCST      field381<>+536(SB), Z17, Z17
 	VPSRAQ           $0x34, Z16, Z1
 	VPADDQ           Z1, Z17, Z1
 	VPSUBQ.BCST      field381<>+24(SB), Z1, Z1
 	VPXORQ           Z2, Z2, Z2
 	VPMADD52HUQ.BCST field381<>+16(SB), Z1, Z2
-	VPBROADCASTQ     field381<>+352(SB), Z1
+	VPBROADCASTQ     field381<>+544(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z19
 	VPMADD52HUQ      Z1, Z2, Z11
-	VPBROADCASTQ     field381<>+360(SB), Z1
+	VPBROADCASTQ     field381<>+552(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z11
 	VPMADD52HUQ      Z1, Z2, Z12
-	VPBROADCASTQ     field381<>+368(SB), Z1
+	VPBROADCASTQ     field381<>+560(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z12
 	VPMADD52HUQ      Z1, Z2, Z13
-	VPBROADCASTQ     field381<>+376(SB), Z1
+	VPBROADCASTQ     field381<>+568(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z13
 	VPMADD52HUQ      Z1, Z2, Z14
-	VPBROADCASTQ     field381<>+384(SB), Z1
+	VPBROADCASTQ     field381<>+576(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z14
 	VPMADD52HUQ      Z1, Z2, Z15
-	VPBROADCASTQ     field381<>+392(SB), Z1
+	VPBROADCASTQ     field381<>+584(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z15
 	VPMADD52HUQ      Z1, Z2, Z16
-	VPBROADCASTQ     field381<>+400(SB), Z1
+	VPBROADCASTQ     field381<>+592(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z16
 	VPMADD52HUQ      Z1, Z2, Z17
-	VPBROADCASTQ     field381<>+408(SB), Z1
+	VPBROADCASTQ     field381<>+600(SB), Z1
 	VPMADD52LUQ      Z1, Z2, Z17
 	VPSRAQ           $0x34, Z19, Z1
 	VPADDQ           Z1, Z11, Z11

@@ -7,7 +7,7 @@ import "unsafe"
 // A vector is nl·8 words: limb j of lane e at word 8·j + e. A coefficient is a
 // vector, a coordinate nc of them. A record is recFields coordinates and holds
 // eight pair additions. A row is a point between kernels: x then y, values
-// below 2p with the package's radix; 52-bit limbs of 8 words a coefficient when
+// below 2p (BLS12-381: 3p) with the package's radix; 52-bit limbs of 8 words a coefficient when
 // nl is 8, packed in 4 words when nl is 5. An infinite row has bit 63 of word
 // infWord set and is never an operand.
 type kernels struct {

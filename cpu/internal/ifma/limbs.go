@@ -34,7 +34,7 @@ func ratio254() (up, down bn.Element) {
 }
 
 // get381 reads an element from v[0], v[stride], …; limbs may be raw, the value
-// is not negative and below 2^384.
+// is not negative and below 2^416.
 func get381(v []uint64, stride int) bls.Element {
 	var l [8]uint64
 	var c int64
@@ -49,11 +49,12 @@ func get381(v []uint64, stride int) bls.Element {
 	return fromWords381([6]uint64{
 		l[0] | l[1]<<52, l[1]>>12 | l[2]<<40, l[2]>>24 | l[3]<<28,
 		l[3]>>36 | l[4]<<16, l[4]>>48 | l[5]<<4 | l[6]<<56, l[6]>>8 | l[7]<<44,
-	})
+	}, l[7]>>20)
 }
 
-// fromWords381 reads x·2^416 + a multiple of p as x.
-func fromWords381(w [6]uint64) bls.Element {
+// fromWords381 reads x·2^416 + a multiple of p as x; high is what the value has
+// from 2^384 on.
+func fromWords381(w [6]uint64, high uint64) bls.Element {
 	for {
 		var d [6]uint64
 		var b uint64
@@ -66,6 +67,11 @@ func fromWords381(w [6]uint64) bls.Element {
 		w = d
 	}
 	z := bls.Element(w)
+	if high != 0 { // as an element's memory, high is high·2^384
+		var h bls.Element
+		h.SetUint64(high)
+		z.Add(&z, &h)
+	}
 	z.Mul(&z, &down381)
 	return z
 }

@@ -7,7 +7,7 @@ const directRows = 32
 // enough to fill batches, few against m.
 func segmentsFor(m int) int {
 	s := directRows
-	for s < 512 && s*s < 8*m {
+	for s < 1024 && s*s < 16*m {
 		s *= 2
 	}
 	return min(s, m)

@@ -3,7 +3,7 @@ package ifma
 import "context"
 
 const (
-	chunk    = 8192 // points that a tree takes at once
+	chunk    = 16384 // points that a tree takes at once
 	pieces   = 64   // points of a long segment that become one partial sum
 	partials = 2048 // partial sums of a long segment that are kept
 	singles  = 64   // conversions collected

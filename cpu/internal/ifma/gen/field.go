@@ -82,6 +82,11 @@ func (f *field) data() {
 	for k := int64(1); k <= 5; k++ {
 		limbs(multiple(k), new(big.Int).Mul(f.p, big.NewInt(k)))
 	}
+	if f.nl == 8 { // room for sums and differences of elements that are not reduced
+		limbs("2^32p", new(big.Int).Lsh(f.p, 32))
+		limbs("2^33p", new(big.Int).Lsh(f.p, 33))
+		limbs("2^33p+2p", new(big.Int).Mul(f.p, big.NewInt(1<<33+2)))
+	}
 	limbs("pbar", new(big.Int).Sub(f.radix(), f.p))
 }
 
@@ -152,8 +157,8 @@ func (f *field) carry(v vec, mask VecVirtual) {
 }
 
 // weak brings a raw value V with p ≤ V < 2^(52·nl) to a normalised one below
-// 2p: q = ⌊top·⌊R/p⌋/2^52⌋ is at most V/p and less than V/p by less than 1 plus
-// the truncation; V + q·(R − p) is V − q·p modulo R.
+// 2p + V·p/R: q = ⌊top·⌊R/p⌋/2^52⌋ is at most V/p and less than V/p by less than
+// 1 + V/R plus the truncation of top; V + q·(R − p) is V − q·p modulo R.
 func (f *field) weak(v vec, mask VecVirtual) {
 	top, q := ZMM(), ZMM()
 	VPSRAQ(U8(52), v[f.nl-2], top)

@@ -12,6 +12,13 @@ import (
 // the number of base field coefficients of a coordinate: 1 for G1, 2 for G2
 // (u² = −1 on both curves).
 //
+// Bounds, for BLS12-381, where R/p is above 2^35.2: coordinates of points come in
+// as x·2^32, below 2^32·p, and are not reduced, so dx, dy, x1 + x2 and x1 − x3 are
+// below 2^33·p. Their products with a product (which is below 2p: at most p and
+// two times 2p·2^33p/R) are products again, and what is written to rows, reduced
+// from less than 2^34·p, is below 3p. For BN254, R/p is 85: points are reduced when
+// they are loaded, rows and products are below 2p, and the rest is below 4p.
+//
 // A record holds eight additions, a field a vector (G2: two):
 // dx, dy, x1, y1, x1+x2, pre, inv.
 type group struct {
@@ -31,6 +38,15 @@ const (
 	finv
 	recFields
 )
+
+// multiple is the name of the multiple of p for a place, wide for coordinates
+// that are not reduced.
+func (g *group) multiple(wide, narrow string) string {
+	if g.nl == 8 {
+		return wide
+	}
+	return narrow
+}
 
 func (g *group) recBytes() int { return recFields * g.nc * g.bytes() }
 
@@ -85,9 +101,18 @@ func (g *group) signs(idx Register) Register {
 	return k
 }
 
-// coords loads eight points and hands over their coefficients one by one, below
-// 2p and normalised, but for negated ones: 2p − y, raw.
-func (g *group) coords(addr []GPVirtual, pt bool, neg Register, mask VecVirtual, use func(c int, v vec)) {
+// coords loads eight points and hands over their coefficients one by one,
+// normalised, but for negated ones, which are raw. Those of points are reduced
+// if the field has no room for more, or if reduce.
+func (g *group) coords(addr []GPVirtual, pt, reduce bool, neg Register, mask VecVirtual, use func(c int, v vec)) {
+	reduce = reduce || g.nl != 8
+	above := "2p" // the least multiple of p that no coefficient is above
+	switch {
+	case g.nl == 8 && pt && !reduce:
+		above = "2^32p"
+	case g.nl == 8:
+		above = "3p"
+	}
 	rows := func(disp int) vec {
 		r := make(vec, 8)
 		for i := range r {
@@ -100,7 +125,7 @@ func (g *group) coords(addr []GPVirtual, pt bool, neg Register, mask VecVirtual,
 		if c >= g.nc {
 			t := ZMM()
 			for j := range v {
-				VPBROADCASTQ(g.k("2p", j), t)
+				VPBROADCASTQ(g.k(above, j), t)
 				VPSUBQ(v[j], t, neg, v[j])
 			}
 		}
@@ -108,7 +133,9 @@ func (g *group) coords(addr []GPVirtual, pt bool, neg Register, mask VecVirtual,
 	}
 	widen := func(w vec) vec {
 		v := g.unpack(w, g.shift(), mask)
-		g.weakNorm(v, mask)
+		if reduce {
+			g.weakNorm(v, mask)
+		}
 		return v
 	}
 	for c := 0; c < 2*g.nc; c++ {
@@ -163,7 +190,11 @@ func (g *group) loadPairs(name string, pt bool) {
 		g.prefetch(b, src, 2, addr[1])
 	}
 	g.address(addr, a, src, 0, pt)
-	g.coords(addr, pt, g.signs(a), mask, func(c int, v vec) {
+	above := g.multiple("3p", "2p")
+	if pt {
+		above = g.multiple("2^32p", "2p")
+	}
+	g.coords(addr, pt, false, g.signs(a), mask, func(c int, v vec) {
 		f, e := fx1, c
 		if c >= g.nc {
 			f, e = fy1, c-g.nc
@@ -171,7 +202,7 @@ func (g *group) loadPairs(name string, pt bool) {
 		g.store(v, rec, g.f(f, e))
 	})
 	g.address(addr, b, src, 0, pt)
-	g.coords(addr, pt, g.signs(b), mask, func(c int, v vec) {
+	g.coords(addr, pt, false, g.signs(b), mask, func(c int, v vec) {
 		one, d, e := fx1, fdx, c
 		if c >= g.nc {
 			one, d, e = fy1, fdy, c-g.nc
@@ -184,7 +215,7 @@ func (g *group) loadPairs(name string, pt bool) {
 				VMOVDQU64(s, at(rec, g.f(fsx, e), j))
 			}
 			VPSUBQ(x, v[j], v[j])
-			VPADDQ_BCST(g.k("2p", j), v[j], v[j])
+			VPADDQ_BCST(g.k(above, j), v[j], v[j])
 		}
 		g.carry(v, mask)
 		g.store(v, rec, g.f(d, e))
@@ -199,7 +230,7 @@ func (g *group) loadPairs(name string, pt bool) {
 }
 
 // storeRows writes eight points, whose coefficients coord gives normalised and
-// below 2p, to the rows named in dst.
+// below 3p (BN254: 2p), to the rows named in dst.
 func (g *group) storeRows(rows, dst Register, disp int, coord func(c int) vec) {
 	put := func(r vec, off int) {
 		r = transpose(r)
@@ -238,7 +269,7 @@ func (g *group) convert() {
 	Label(name + "_loop")
 	mask := g.bcast("mask")
 	g.address(addr, a, src, 0, true)
-	g.coords(addr, true, g.signs(a), mask, func(c int, v vec) {
+	g.coords(addr, true, true, g.signs(a), mask, func(c int, v vec) {
 		g.carry(v, mask)
 		g.store(v, tmp, c*g.bytes())
 	})
@@ -284,12 +315,12 @@ func (g *group) combine(v vec, base Register, disp int, k string) {
 	}
 }
 
-// difference returns mem − v + 2p, normalised.
+// difference returns mem − v and a multiple of p that is above v, normalised.
 func (g *group) difference(base Register, disp int, v vec, mask VecVirtual) vec {
 	d := g.load(base, disp)
 	for j := range d {
 		VPSUBQ(v[j], d[j], d[j])
-		VPADDQ_BCST(g.k("2p", j), d[j], d[j])
+		VPADDQ_BCST(g.k(g.multiple("3p", "2p"), j), d[j], d[j])
 	}
 	g.carry(d, mask)
 	return d
@@ -307,7 +338,7 @@ func (g *group) x3G1() {
 	t := g.mul([]term{memTerm(rec, l, rec, l)}, []term{memTerm(rec, l+r, rec, l+r)})
 	mask := g.bcast("mask")
 	for w := range t {
-		g.combine(t[w], rec, w*r+g.f(fsx, 0), "5p")
+		g.combine(t[w], rec, w*r+g.f(fsx, 0), g.multiple("2^33p+2p", "5p"))
 		g.weak(t[w], mask)
 		g.store(t[w], rec, w*r+g.f(fsx, 0))
 		d := g.difference(rec, w*r+g.f(fx1, 0), t[w], mask)
@@ -333,7 +364,7 @@ func (g *group) y3G1() {
 	t := g.mul([]term{memTerm(rec, l, rec, d)}, []term{memTerm(rec, l+r, rec, d+r)})
 	mask := g.bcast("mask")
 	for w := range t {
-		g.combine(t[w], rec, w*r+g.f(fy1, 0), "3p")
+		g.combine(t[w], rec, w*r+g.f(fy1, 0), g.multiple("2^33p+2p", "3p"))
 		g.weak(t[w], mask)
 		g.storeRows(rows, dst, 32*w, func(c int) vec {
 			if c == 0 {

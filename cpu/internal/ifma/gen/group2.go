@@ -9,13 +9,13 @@ import (
 )
 
 // product is a·b in the quadratic extension, schoolbook, two products under
-// one reduction: a0·b0 + a1·(4p − b1) and a0·b1 + a1·b0. The factors are
-// normalised and below 4p; the complement of b1 goes to tmp.
+// one reduction: a0·b0 + a1·(kp − b1) and a0·b1 + a1·b0, kp being above b. The
+// factors are normalised, a a product; the complement of b1 goes to tmp.
 func (g *group) product(a Register, ad int, b Register, bd int, tmp Register, td int, mask VecVirtual) []vec {
 	s := g.bytes()
 	nb := g.newVec()
 	for j := range nb {
-		VPBROADCASTQ(g.k("4p", j), nb[j])
+		VPBROADCASTQ(g.k(g.multiple("2^33p", "4p"), j), nb[j])
 		VPSUBQ(at(b, bd+s, j), nb[j], nb[j])
 	}
 	g.carry(nb, mask)
@@ -80,7 +80,7 @@ func (g *group) x3G2() {
 	g.store(v, rec, dif)
 	t := g.mul([]term{memTerm(rec, sum, rec, dif)}, []term{memTerm(rec, dbl, rec, l1)})
 	for c := range t {
-		g.combine(t[c], rec, g.f(fsx, c), "5p")
+		g.combine(t[c], rec, g.f(fsx, c), g.multiple("2^33p+2p", "5p"))
 		g.weak(t[c], mask)
 		g.store(t[c], rec, g.f(fsx, c))
 		d := g.difference(rec, g.f(fx1, c), t[c], mask)
@@ -104,7 +104,7 @@ func (g *group) y3G2() {
 	mask := g.bcast("mask")
 	t := g.product(rec, g.f(fdy, 0), rec, g.f(fx1, 0), rec, g.f(fpre, 0), mask)
 	for c := range t {
-		g.combine(t[c], rec, g.f(fy1, c), "3p")
+		g.combine(t[c], rec, g.f(fy1, c), g.multiple("2^33p+2p", "3p"))
 		g.weak(t[c], mask)
 	}
 	g.storeRows(rows, dst, 0, func(c int) vec {
