@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/groth16"
@@ -135,6 +136,7 @@ func Keep(ctx context.Context, p *Prover) error {
 		b2 = everyone(append([]groth16.Arithmetic{p.B2}, p.Elsewhere...)...)
 	}
 	var errs []error
+	var groups []*keeping
 	for _, ar := range p.everyone() {
 		at, ok := ar.(keeper)
 		if !ok {
@@ -150,21 +152,66 @@ func Keep(ctx context.Context, p *Prover) error {
 		if lost(ar) != nil {
 			continue
 		}
-		keep := func(drop func(), err error) {
-			if drop != nil {
-				k.OnClose(func() error { drop(); return nil })
-			}
-			if lost(ar) == nil {
-				errs = append(errs, err)
-			}
-		}
 		if ev, ok := ar.(groth16.Evaluator); ok && contains(stay, ar) && p.mayEvaluate(ar) {
 			s, _ := p.system()
-			keep(ev.KeepSystem(ctx, s))
+			drop, err := ev.KeepSystem(ctx, s)
+			errs = append(errs, p.kept(ar, drop, err))
 		}
-		keep(at.Keep(ctx, points...))
+		i := slices.IndexFunc(groups, func(g *keeping) bool { return g.joins(at, len(points)) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, &keeping{points: points})
+		}
+		groups[i].at = append(groups[i].at, at)
+	}
+	for _, g := range groups {
+		drops, es := g.keep(ctx)
+		for i, at := range g.at {
+			errs = append(errs, p.kept(at, drops[i], es[i]))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// kept ties the end of what ar keeps to the key's. An error of a processor that is
+// lost is none.
+func (p *Prover) kept(ar any, drop func(), err error) error {
+	if drop != nil {
+		p.Key.OnClose(func() error { drop(); return nil })
+	}
+	if l, ok := ar.(groth16.Arithmetic); ok && lost(l) != nil {
+		return nil
+	}
+	return err
+}
+
+// jointly is a keeper that reads points once for itself and others of its kind. What
+// it gives is in their order, its own first.
+type jointly interface {
+	KeepWith(ctx context.Context, others []any, points ...curve.Points) (drops []func(), errs []error)
+}
+
+// keeping are processors that keep the same points.
+type keeping struct {
+	points []curve.Points
+	at     []keeper
+}
+
+// joins reports whether at, which keeps n queries, can be kept for with the others.
+func (g *keeping) joins(at keeper, n int) bool {
+	_, ok := at.(jointly)
+	return ok && len(g.points) == n && reflect.TypeOf(at) == reflect.TypeOf(g.at[0])
+}
+
+func (g *keeping) keep(ctx context.Context) (drops []func(), errs []error) {
+	if first, ok := g.at[0].(jointly); ok && len(g.at) > 1 {
+		var others []any
+		for _, at := range g.at[1:] {
+			others = append(others, at)
+		}
+		return first.KeepWith(ctx, others, g.points...)
+	}
+	drop, err := g.at[0].Keep(ctx, g.points...)
+	return []func(){drop}, []error{err}
 }
 
 // everyone is every processor that may do anything for p, each once.
