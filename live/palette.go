@@ -1,20 +1,26 @@
 package live
 
-// Hue is the colour of a stage on a light and on a dark ground, as "#rrggbb".
+// Hue is a colour on a light and on a dark ground, as "#rrggbb".
 type Hue struct{ Light, Dark string }
 
-// Palette are the colours of stages, in the order in which a graph has them:
-// neighbours differ in hue and in lightness, so that they are told apart without
-// colour vision too.
+// Palette are the colours of stages, in the order in which a graph has them: the
+// same that the pages of package report give them. It is Paul Tol's muted scheme,
+// which readers with any of the common colour deficiencies tell apart.
 var Palette = [...]Hue{
-	{"#3b6fd4", "#6f9bf5"}, // blue
-	{"#e08a1e", "#f0a94a"}, // orange
-	{"#1f9e89", "#3cc4ac"}, // teal
-	{"#c2406b", "#ec6f96"}, // rose
-	{"#7a55c7", "#a98bf0"}, // violet
-	{"#6b9a23", "#97c64a"}, // green
-	{"#2f8fc0", "#5cb8e6"}, // sky
-	{"#a0562c", "#cf8458"}, // brown
-	{"#8a6d9e", "#b59bc9"}, // mauve
-	{"#b3a11b", "#d9c845"}, // mustard
+	{"#332288", "#8278e0"}, // indigo
+	{"#88ccee", "#88ccee"}, // cyan
+	{"#44aa99", "#44aa99"}, // teal
+	{"#ddcc77", "#ddcc77"}, // sand
+	{"#cc6677", "#e07b8c"}, // rose
+	{"#117733", "#23894b"}, // green
+	{"#aa4499", "#c36bb5"}, // purple
+	{"#999933", "#a9a943"}, // olive
+	{"#882255", "#b5467a"}, // wine
 }
+
+// The colours of what memory and values do, also the report's.
+var (
+	Held    = Hue{"#4477aa", "#6a9fd4"}
+	Queued  = Hue{"#ee8833", "#f09a50"}
+	Pending = Hue{"#aa3377", "#d070a8"}
+)

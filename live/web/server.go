@@ -93,6 +93,10 @@ func palette(w http.ResponseWriter, _ *http.Request) {
 		light += fmt.Sprintf("--c%d:%s;", i, hue.Light)
 		dark += fmt.Sprintf("--c%d:%s;", i, hue.Dark)
 	}
+	for name, hue := range map[string]live.Hue{"held": live.Held, "queued": live.Queued, "pending": live.Pending} {
+		light += fmt.Sprintf("--%s:%s;", name, hue.Light)
+		dark += fmt.Sprintf("--%s:%s;", name, hue.Dark)
+	}
 	_, _ = fmt.Fprintf(w, ":root{%s}\n@media (prefers-color-scheme:dark){:root{%s}}\n", light, dark)
 	for i := range live.Palette {
 		_, _ = fmt.Fprintf(w, ".f-c%d{fill:var(--c%d)}.b-c%d{background:var(--c%d)}\n", i, i, i, i)

@@ -36,7 +36,7 @@ function frame(width, height, max, dom, label, binary) {
   for (let i = 0; i <= marks; i++) {
     const t = dom.from + (dom.span * i) / marks;
     const anchor = i === 0 ? "start" : i === marks ? "end" : "middle";
-    root.append(svg("text", { class: "dim", x: x(t), y: height - 4, "text-anchor": anchor }, clock(t)));
+    root.append(svg("text", { class: "dim", x: x(t), y: height - 4, "text-anchor": anchor }, clock(t, dom.span < 60e9)));
   }
   return { root, x, y, w, h };
 }

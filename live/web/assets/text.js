@@ -20,7 +20,8 @@ export function duration(ns) {
 }
 
 // clock is whole seconds, minutes and hours.
-export function clock(ns) {
+export function clock(ns, fine) {
+  if (fine && ns < 60e9 && Math.round(ns / 1e8) % 10 !== 0) return (ns / 1e9).toFixed(1) + " s";
   const s = Math.max(Math.round(ns / 1e9), 0);
   const two = (n) => String(n).padStart(2, "0");
   if (s < 60) return s + " s";
