@@ -96,3 +96,5 @@ func TestLine(t *testing.T) {
 	}
 	wall(t, simulate(t, g, c, set), 5+3)
 }
+
+func nop3(_ context.Context, p pipeline.Tuple3[int, int, int]) (int, error) { return p.A, nil }
