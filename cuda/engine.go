@@ -41,10 +41,10 @@ type Engine struct {
 
 	packer *kernels.Packer
 
-	workers *gpu.Workers
-	lanes   []*lane
-	up      *uploader // of evaluations, which jobs bring ahead of time
-	wup     *uploader // of witnesses, which are waited for and do not queue behind them
+	pool            // for operations as they come
+	ahead *pool     // for those that come first; may be the same
+	up    *uploader // of evaluations, which jobs bring ahead of time
+	wup   *uploader // of witnesses, which are waited for and do not queue behind them
 
 	tables tableCache
 	keys   keyCache
@@ -106,11 +106,8 @@ func (e *Engine) start() (err error) {
 		e.set.PreferShared(e.o.carveout)
 	}
 	e.tables.e, e.keys.e, e.wits.e = e, e, e
-	if e.workers, err = e.card.Workers(e.o.streams, false); err != nil {
+	if err := e.startPools(); err != nil {
 		return err
-	}
-	for range e.o.streams {
-		e.lanes = append(e.lanes, &lane{e: e})
 	}
 	if e.up, err = newUploader(e); err == nil {
 		e.wup, err = newUploader(e)
@@ -139,12 +136,7 @@ func (e *Engine) Close() error {
 	if e.up != nil {
 		all = append(all, e.up.close())
 	}
-	if e.workers != nil {
-		all = append(all, e.workers.Close())
-	}
-	for _, l := range e.lanes {
-		l.close()
-	}
+	all = append(all, e.closePools())
 	e.stats.busy.mu.Lock()
 	e.stats.busy.end()
 	e.stats.busy.mu.Unlock()

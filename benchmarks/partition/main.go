@@ -38,6 +38,7 @@ type setting struct {
 	b2s     string
 	workers []string // of stages, as settings have them; one batch each
 	streams int
+	first   []int // streams that come first, one engine each
 	check   bool
 	keep    bool
 	pack    bool
@@ -60,6 +61,7 @@ func main() {
 	flag.StringVar(&s.b2s, "b2", "auto", "where b_g2_msm runs: auto, cpu or device, or several by commas, one after the other")
 	set := flag.String("set", "synthesize.workers=2,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
+	first := flag.String("first", "0", "streams of the highest priority, for short operations that others wait for; a list by commas, one engine each")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
 	flag.BoolVar(&s.pack, "pack", true, "pack vectors on their way to the card; without, they are copied as they are")
@@ -78,6 +80,13 @@ func main() {
 	defer stop()
 	begun := time.Now()
 	err := func() (err error) {
+		for _, n := range strings.Split(*first, ",") {
+			k, err := strconv.Atoi(n)
+			if err != nil {
+				return fmt.Errorf("-first: %w", err)
+			}
+			s.first = append(s.first, k)
+		}
 		for _, n := range strings.Split(*batches, ",") {
 			k, err := strconv.Atoi(n)
 			if err != nil {

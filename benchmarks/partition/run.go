@@ -48,19 +48,22 @@ func (s setting) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, carve := range b.carve {
-		if err := b.with(ctx, carve); err != nil {
-			return err
+		for _, first := range b.first {
+			if err := b.with(ctx, carve, first); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// with measures engines whose kernels ask for so much shared memory.
-func (b *bench) with(ctx context.Context, carve string) (err error) {
+// with measures engines whose kernels ask for so much shared memory, with so many
+// streams that come first.
+func (b *bench) with(ctx context.Context, carve string, first int) (err error) {
 	if b.drv != nil {
 		defer func() { err = errors.Join(err, b.shut()) }()
 		for _, name := range strings.Split(b.device, ",") {
-			if err := b.open(ctx, name, carve); err != nil {
+			if err := b.open(ctx, name, carve, first); err != nil {
 				return err
 			}
 		}
@@ -176,7 +179,7 @@ func (b *bench) prepare(ctx context.Context) error {
 }
 
 // open makes an engine on a card.
-func (b *bench) open(ctx context.Context, name, carve string) error {
+func (b *bench) open(ctx context.Context, name, carve string, first int) error {
 	card, err := b.drv.Card(name)
 	if err != nil {
 		return err
@@ -189,8 +192,8 @@ func (b *bench) open(ctx context.Context, name, carve string) error {
 			b.cards = append(b.cards, c)
 		}
 	}
-	opts := []cuda.Option{cuda.Packing(b.pack)}
-	b.carved = "as the driver has it"
+	opts := []cuda.Option{cuda.Packing(b.pack), cuda.First(first)}
+	b.carved = "the driver's choice"
 	if carve != "" {
 		percent, err := strconv.Atoi(carve)
 		if err != nil {
@@ -199,6 +202,7 @@ func (b *bench) open(ctx context.Context, name, carve string) error {
 		opts = append(opts, cuda.Carveout(percent))
 		b.carved = carve + "%"
 	}
+	b.carved += fmt.Sprintf(", %d streams first", first)
 	if b.streams > 0 {
 		opts = append(opts, cuda.Streams(b.streams))
 	}
