@@ -22,6 +22,8 @@ type batch struct {
 	total     int // of the jobs, below 0 if unknown
 	keepGoing bool
 	ordered   bool
+	command   string // "prove"
+	trace     string // the file of the recording; empty: none
 
 	description string // of a pipeline other than the standard one
 	pipeline    string // the file that it is in
@@ -44,6 +46,10 @@ type outcome struct {
 
 // prove runs the batch with progress, and measures it.
 func (a *app) prove(b *batch) (*outcome, error) {
+	rec, err := a.record(b)
+	if err != nil {
+		return &outcome{settings: b.settings}, err
+	}
 	alloc.Default().ResetPeaks()
 	base := alloc.Default().Live(alloc.Host)
 	m := a.meterFor(b, base)
@@ -56,6 +62,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 			b.procs.tellLost(true)
 		}),
 	}
+	opts = append(opts, rec.options()...)
 	if b.keepGoing {
 		opts = append(opts, pipeline.OnError(pipeline.FailKey))
 	}
@@ -71,6 +78,11 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	out.procs = b.procs.report(out.memory, out.seconds)
 	m.Stop()
 	b.procs.tellLost(false)
+	if e := rec.end(report); e != nil && err != nil {
+		a.messagef("%s", errorText(e))
+	} else if e != nil {
+		err = e
+	}
 	if report == nil && b.description != "" && a.ctx.Err() == nil {
 		err = usagef("--pipeline %s: %w", b.pipeline, err) // the graph could not be built
 	}

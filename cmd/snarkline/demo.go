@@ -18,6 +18,8 @@ import (
 
 // demoCmd proves a batch of SHA-256 partitions under a budget.
 type demoCmd struct {
+	recordFlags `embed:""`
+
 	Partitions     int    `default:"12" placeholder:"N" help:"Proofs to make (default: 12)."`
 	Curve          string `default:"bls12-381" placeholder:"NAME" help:"bls12-381 (default) or bn254."`
 	LogConstraints int    `placeholder:"K" help:"Use a SHA-256 chain of about 2^K constraints (default: two blocks, 2^16)."`
@@ -59,7 +61,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.writable(); err != nil {
+	if err := a.writable(c.traceFile()); err != nil {
 		return err
 	}
 	a.notef("circuit: %s on %v, %s constraints", circuit.Name, circuit.Curve, humanize.Comma(int64(circuit.CCS.GetNbConstraints())))
@@ -108,6 +110,7 @@ func (c *demoCmd) Run(a *app) error {
 	var verified int
 	var failure error
 	out, err := a.prove(&batch{
+		command: "demo", trace: c.Trace,
 		prover: prover, procs: procs, settings: settings, total: c.Partitions,
 		name: func(key pipeline.Key) string { return fmt.Sprintf("partition %d", key.Part) },
 		jobs: c.jobs(circuit, func(err error) { mu.Lock(); failure = err; mu.Unlock() }),

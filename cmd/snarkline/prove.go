@@ -18,7 +18,8 @@ import (
 
 // proveCmd makes proofs.
 type proveCmd struct {
-	keyFlags `embed:""`
+	keyFlags    `embed:""`
+	recordFlags `embed:""`
 
 	Witness []string `sep:"none" placeholder:"FILE" help:"Witness (.wtns, or a gnark witness). Several files, a folder of them, or - for a list of paths on standard input make a batch."`
 	Wasm    string   `placeholder:"FILE" help:"circom's witness calculator; takes --input."`
@@ -174,6 +175,7 @@ func (c *proveCmd) Run(a *app) error {
 		settings = procs.suited(pipeline.Settings{}).Merge(settings)
 	}
 	out, err := a.prove(&batch{
+		command: "prove", trace: c.Trace,
 		prover: prover, procs: procs, settings: procs.budgets(settings), name: p.name, jobs: p.jobs, total: total,
 		description: description, pipeline: c.Pipeline, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
 	})
@@ -235,7 +237,7 @@ func (p *proving) arguments() error {
 			}
 		}
 	}
-	return p.a.writable(p.single...)
+	return p.a.writable(append(p.single, p.traceFile())...)
 }
 
 // claim notes which files the invocation is known to read and write, and
@@ -258,6 +260,9 @@ func (p *proving) claim(batch bool) error {
 				return usagef("%w", err)
 			}
 		}
+	}
+	if err := claimWrites(p.claims, p.traceFile()); err != nil {
+		return err
 	}
 	if batch {
 		// Items that clash with each other fail one by one.
