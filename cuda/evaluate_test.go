@@ -146,9 +146,12 @@ func TestEvaluations(t *testing.T) {
 // on every form of key, and without the check by the verification.
 func TestUnsatisfied(t *testing.T) {
 	both(t, func(t *testing.T, id curve.ID) {
-		e := newEngine(t, id, emulator.Config{})
+		keys := map[string]*keptKey{}
 		for name, o := range keyKinds {
-			k := key(t, id, 60, 40, o)
+			keys[name] = key(t, id, 60, 40, o)
+		}
+		e := newEngine(t, id, emulator.Config{})
+		for name, k := range keys {
 			t.Run(name, func(t *testing.T) {
 				defer keep(t, e, k)()
 				for _, wire := range []int{1, 2, 5, 30, k.toy.r1cs.Wires - 1} {
