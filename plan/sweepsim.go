@@ -124,6 +124,12 @@ func (s *Simulated) Check(space Space) error {
 	return nil
 }
 
+// Knows finds choices of a point that the runner does not know.
+func (s *Simulated) Knows(p Point) error {
+	_, _, err := s.choose(p.Choices)
+	return err
+}
+
 // choose is what the choices of a point make of the costs and the settings.
 func (s *Simulated) choose(choices map[string]string) (*Costs, Settings, error) {
 	c, set := s.costs, s.set

@@ -227,7 +227,7 @@ func (t *tuner) search() error {
 	}
 	t.out.Choice = Row{Point: best.p}
 	t.out.Choice.set(simulated, best.o)
-	t.out.Limits = limitsOf(best.o)
+	t.out.Limits = LimitsOf(best.o)
 	runs := t.out.Runs
 	if err := t.buys(best); err != nil {
 		return err

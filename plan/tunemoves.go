@@ -18,9 +18,9 @@ type Limit struct {
 	Text  string  `json:"text"`
 }
 
-// limitsOf are the limits of a run, the tightest first: what is in use for more
+// LimitsOf are the limits of a run, the tightest first: what is in use for more
 // than half of it.
-func limitsOf(o *Outcome) []Limit {
+func LimitsOf(o *Outcome) []Limit {
 	var list []Limit
 	for _, s := range o.Stages {
 		list = append(list, Limit{"stage", s.Name, s.Busy,
