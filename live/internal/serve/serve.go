@@ -20,6 +20,7 @@ const sendBuffer = 64 << 10
 type Server struct {
 	listener net.Listener
 	http     *http.Server
+	any      bool   // names are not checked
 	name     string // host of the address that was asked for
 	closing  chan struct{}
 	once     sync.Once
@@ -29,7 +30,14 @@ type Server struct {
 
 // Listen binds addr ("127.0.0.1:0") and serves h there until Close. Errors name
 // the address.
-func Listen(addr string, h http.Handler) (*Server, error) {
+func Listen(addr string, h http.Handler) (*Server, error) { return listen(addr, h, false) }
+
+// ListenAny is Listen for programs as clients, which call a server by any name
+// that their network has for it; on a loopback address names are checked all the
+// same.
+func ListenAny(addr string, h http.Handler) (*Server, error) { return listen(addr, h, true) }
+
+func listen(addr string, h http.Handler, any bool) (*Server, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("the address %q: want HOST:PORT, such as 127.0.0.1:0", addr)
@@ -42,7 +50,10 @@ func Listen(addr string, h http.Handler) (*Server, error) {
 		}
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	s := &Server{listener: l, name: strings.ToLower(host), closing: make(chan struct{}), done: make(chan struct{})}
+	if at, ok := l.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		any = false
+	}
+	s := &Server{any: any, listener: l, name: strings.ToLower(host), closing: make(chan struct{}), done: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:           s.guard(h),
 		ReadHeaderTimeout: 5 * time.Second, // no timeout of the body: it would end streams
@@ -109,7 +120,7 @@ func (s *Server) guard(h http.Handler) http.Handler {
 			http.Error(w, "read-only: GET alone", http.StatusMethodNotAllowed)
 			return
 		}
-		if !s.own(r) {
+		if !s.any && !s.own(r) {
 			http.Error(w, "this server goes by another name", http.StatusMisdirectedRequest)
 			return
 		}
