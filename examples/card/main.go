@@ -1,6 +1,6 @@
-// Card: a batch of proofs on a CUDA card, and on the CPU where there is none.
-// The circuit is in circuit.go; what differs from a program without a card is in
-// openCard and onCard.
+// Card: a batch of proofs on every CUDA card there is, and on the CPU where there
+// is none. The circuit is in circuit.go; what differs from a program without a card
+// is in openCards and onCards.
 //
 //	go run ./examples/card
 //
@@ -43,7 +43,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	engine, closeCard, err := openCard(host)
+	engines, closeCards, err := openCards(host)
 	if errors.Is(err, gpu.ErrNoDevice) {
 		fmt.Fprintln(w, "no card:", err)
 	} else if err != nil {
@@ -51,7 +51,7 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	}
 	// Deferred before the key's Close, and so called after it: some of the key's
 	// points are on the card.
-	defer func() { err = errors.Join(err, closeCard()) }()
+	defer func() { err = errors.Join(err, closeCards()) }()
 
 	prover, err := newProver(ctx, host)
 	if err != nil {
@@ -59,17 +59,19 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer prover.Key.Close()
 	var o stages.BatchOptions
-	if engine != nil {
-		if o.Settings, err = onCard(ctx, prover, engine, host); err != nil {
+	if len(engines) > 0 {
+		if o.Settings, err = onCards(ctx, prover, engines, host); err != nil {
 			return err
 		}
+	} else {
+		fmt.Fprintln(w, "proving on the CPU")
+	}
+	for _, engine := range engines {
 		d, err := engine.Describe()
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(w, "proving on", d)
-	} else {
-		fmt.Fprintln(w, "proving on the CPU")
 	}
 
 	report, err := stages.Batch(ctx, prover, inputs, func(_ context.Context, r *stages.Result) error {
@@ -85,51 +87,74 @@ func run(ctx context.Context, w io.Writer) (err error) {
 	if err := report.WriteTable(w); err != nil { // with a column for each kind of memory
 		return err
 	}
-	if engine != nil {
+	for _, engine := range engines {
 		fmt.Fprintf(w, "\n%v\n", engine.Stats())
 	}
 	return nil
 }
 
-// openCard makes the arithmetic of the first card that can be used. Without any,
-// the error is gpu.ErrNoDevice and says what is missing. closeCard is never nil.
-func openCard(host *cpu.Engine) (engine *cuda.Engine, closeCard func() error, err error) {
-	none := func() error { return nil }
+// openCards makes the arithmetics of all cards that can be used. Without any, the
+// error is gpu.ErrNoDevice and says what is missing. closeCards is never nil.
+func openCards(host *cpu.Engine) (engines []*cuda.Engine, closeCards func() error, err error) {
 	drv, err := cuda.Open("") // one in a process
 	if err != nil {
-		return nil, none, err
+		return nil, func() error { return nil }, err
 	}
-	engine, err = cuda.New(drv.Cards()[0], id, host)
-	if err != nil {
-		return nil, none, errors.Join(err, drv.Close())
+	closeCards = func() (err error) {
+		for _, e := range engines {
+			err = errors.Join(err, e.Close())
+		}
+		return errors.Join(err, drv.Close())
 	}
-	return engine, func() error { return errors.Join(engine.Close(), drv.Close()) }, nil
+	for _, card := range drv.Cards() {
+		e, err := cuda.New(card, id, host)
+		if err != nil {
+			return nil, func() error { return nil }, errors.Join(err, closeCards())
+		}
+		engines = append(engines, e)
+	}
+	return engines, closeCards, nil
 }
 
-// onCard has a prover of the CPU's prove on a card, with host beside it, and
-// returns the budget of the card's memory.
-func onCard(ctx context.Context, p *stages.Prover, engine *cuda.Engine, host *cpu.Engine) (pipeline.Settings, error) {
-	p.Arith = engine
-	p.Elsewhere = []groth16.Arithmetic{host} // for what a card cannot finish
-	p.B2 = stages.Either(engine, host)       // whichever is faster; nil: the card
+// onCards has a prover of the CPU's prove on cards, with host beside them, and
+// returns the budgets of the cards' memory.
+func onCards(ctx context.Context, p *stages.Prover, engines []*cuda.Engine, host *cpu.Engine) (pipeline.Settings, error) {
+	p.Elsewhere = []groth16.Arithmetic{host} // for what no card can finish
 
-	// What one job needs at most, by kind of memory. It is asked for before Keep,
-	// so that the card keeps that much free of the key.
-	need, err := stages.Need(p, stages.BatchOptions{})
+	// What one job needs at most of each card. It is asked for before Keep, so that
+	// the card keeps that much free of the key.
+	var needs []int64
+	var members []groth16.Arithmetic
+	for _, e := range engines {
+		p.Arith = e
+		need, err := stages.Need(p, stages.BatchOptions{})
+		if err != nil {
+			return pipeline.Settings{}, err
+		}
+		needs, members = append(needs, need[e.Card().Space()]), append(members, e)
+	}
+	// Each proof is made on one card: on that which will be done with it first. A
+	// single card may as well be p.Arith itself.
+	set, err := stages.Spread(nil, members...)
 	if err != nil {
 		return pipeline.Settings{}, err
 	}
-	if err := stages.Keep(ctx, p); err != nil { // points stay on the card from proof to proof
+	p.Arith = set
+	p.B2 = stages.Either(set, host)             // whichever is faster; nil: the card
+	if err := stages.Keep(ctx, p); err != nil { // points stay on the cards from proof to proof
 		return pipeline.Settings{}, err
 	}
 
-	// Jobs enter as long as what they may need fits: here two of them, or one
-	// where there is room for no more.
-	space := engine.Card().Space()
-	free, _, err := engine.Card().Memory()
-	if err != nil {
-		return pipeline.Settings{}, err
+	// Jobs enter as long as what they may need fits: here two of them on a card, or
+	// one where there is room for no more.
+	var budgets []string
+	for i, e := range engines {
+		free, _, err := e.Card().Memory()
+		if err != nil {
+			return pipeline.Settings{}, err
+		}
+		room := min(2*needs[i], free-gpu.DefaultMargin)
+		budgets = append(budgets, fmt.Sprintf("budget.%v=%d", e.Card().Space(), max(room, needs[i])))
 	}
-	room := min(2*need[space], free-gpu.DefaultMargin)
-	return pipeline.ParseSettings(fmt.Sprintf("budget.%v=%d", space, max(room, need[space])))
+	return pipeline.ParseSettings(budgets...)
 }

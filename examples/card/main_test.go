@@ -33,3 +33,8 @@ func TestOnCard(t *testing.T) {
 	t.Setenv("SNARKLINE_CUDA_LIBRARY", emulator.Need(t))
 	proves(t, "proving on cuda:0", "card/1  on cuda:0, b_g2_msm on ", "device0")
 }
+
+func TestOnTwoCards(t *testing.T) {
+	t.Setenv("SNARKLINE_CUDA_LIBRARY", emulator.Need(t, emulator.Config{Cards: make([]emulator.Card, 2)}))
+	proves(t, "proving on cuda:0", "proving on cuda:1", "  on cuda:0, b_g2_msm on ", "  on cuda:1, b_g2_msm on ", "device0", "device1")
+}
