@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // canvas is a vg.Canvas that writes SVG to stand within a page. It differs from
@@ -37,6 +38,22 @@ func newCanvas(w, h float64) *canvas {
 	c := &canvas{w: w, h: h, stack: []inkState{{}}}
 	vg.Initialize(c)
 	return c
+}
+
+// under is the canvas that a plotter draws on; nil if it is another's.
+func under(c vg.Canvas) *canvas {
+	for {
+		switch t := c.(type) {
+		case *canvas:
+			return t
+		case draw.Canvas:
+			c = t.Canvas
+		case *draw.Canvas:
+			c = t.Canvas
+		default:
+			return nil
+		}
+	}
 }
 
 func (c *canvas) top() *inkState { return &c.stack[len(c.stack)-1] }

@@ -113,3 +113,21 @@ func sum(a alloc.Amount) (n int64) {
 	}
 	return n
 }
+
+// settingCell is a value of an axis, which sorts by its number if it is one.
+func settingCell(v string) cell {
+	if v == "unbounded" {
+		return numCell(1e18, "∞")
+	}
+	if n, err := strconv.ParseFloat(v, 64); err == nil {
+		return numCell(n, v)
+	}
+	if n, err := alloc.ParseBytes(v); err == nil {
+		return numCell(float64(n), v)
+	}
+	return cell{Text: v}
+}
+
+func humanCount(n int) string { return humanize.Comma(int64(n)) }
+
+func secondsText(s float64) string { return spanText(time.Duration(s * float64(time.Second))) }

@@ -43,7 +43,7 @@ func sample(items int) *trace.Trace {
 		Links:    []trace.Link{{Name: "pcie", BytesPerSecond: 25e9}},
 	}}
 	spans := []int{0, 900, 120, 200, 520, 260, 150, 330, 0, 40, 1} // ms
-	bytes := []int64{0, 1200, 700, 260, 1, 80, 1, 1, 0, 1, 0}     // MiB of its output
+	bytes := []int64{0, 1200, 700, 260, 1, 80, 1, 1, 0, 1, 0}      // MiB of its output
 	free := make([][]time.Duration, len(g.Nodes))
 	for n := range free {
 		free[n] = make([]time.Duration, max(1, g.Nodes[n].Workers))

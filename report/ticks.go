@@ -23,7 +23,11 @@ func (t ticker) Ticks(lo, hi float64) (out []plot.Tick) {
 	}
 	step := t.step((hi - lo) / float64(max(t.n, 1)))
 	for i := math.Ceil(lo/step - 1e-9); i*step <= hi*(1+1e-9); i++ {
-		out = append(out, plot.Tick{Value: i * step, Label: t.text(i*step, step)})
+		v := i * step
+		if v == 0 {
+			v = 0 // not −0
+		}
+		out = append(out, plot.Tick{Value: v, Label: t.text(v, step)})
 		if len(out) > 100 {
 			break
 		}

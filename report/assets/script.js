@@ -95,6 +95,12 @@
     show(e, lines[0], lines.slice(1));
   });
 
+  // Points and fields of a sweep.
+  for (const el of document.querySelectorAll("[data-row]")) {
+    const text = data.rows && data.rows[el.dataset.row];
+    if (text) both(el, e => { const l = text.split("\n"); show(e, l[0], l.slice(1)); });
+  }
+
   // Lanes of workers.
   const lanes = document.querySelector("svg.lanes"), t = data.timeline;
   if (lanes && t) {
