@@ -47,7 +47,8 @@ type Latency struct {
 	Max  time.Duration `json:"max_ns"`
 }
 
-// Peak is the moment at which most was live in a space.
+// Peak is the moment at which most was live in a space: the last before it fell,
+// the first time that it was so high.
 type Peak struct {
 	Space  alloc.Space   `json:"space"`
 	At     time.Duration `json:"at_ns"`

@@ -117,6 +117,9 @@ func compile(t pipeline.Topology, c *Costs, all bool) (*program, error) {
 				p.nodes[i].joins = append(p.nodes[i].joins, pr)
 			}
 		}
+	}
+	// All nodes are there: what one makes is noted at those that read it.
+	for i := range t.Nodes {
 		cost, ok := c.Nodes[t.Nodes[i].Name]
 		if err := p.node(i, &cost); ok && err != nil {
 			errs = append(errs, fmt.Errorf("costs of node %s: %w", t.Nodes[i].Name, err))

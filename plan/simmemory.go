@@ -98,7 +98,7 @@ func (e *engine) take(item int32, node int, at alloc.Space, n int64) {
 	s.nowMade[at] += n
 	s.made[at] = max(s.made[at], s.nowMade[at])
 	if p.live[at] > p.top[at] {
-		p.top[at], p.at[at], p.open[at] = p.live[at], e.now, true
+		p.top[at], p.open[at] = p.live[at], true
 	}
 	it.used[at] += n
 	if e.memory.on && !it.forgot {
@@ -148,6 +148,7 @@ func (e *engine) give(item int32, node int, at alloc.Space, n int64) {
 // topped describes the top of a level while it is there.
 func (e *engine) topped(at alloc.Space) {
 	e.peaks.rows[at] = e.describe(at, e.peaks.rows[at][:0], false)
+	e.peaks.at[at] = e.now
 	e.peaks.open[at] = false
 }
 
@@ -217,8 +218,8 @@ func (e *engine) endReads(i int32) {
 func (e *engine) free1(item int32, b int) {
 	bp := &e.p.bufs[b]
 	e.log.died(e, item, b)
-	e.left[int(item)*len(e.p.bufs)+b] = gone
 	e.give(item, bp.maker, bp.at, e.sized(item, bp.bytes))
+	e.left[int(item)*len(e.p.bufs)+b] = gone
 }
 
 // unmake frees what a call made that is to be repeated, or has failed.

@@ -17,7 +17,7 @@ func duration(seconds float64) time.Duration {
 // result is what the run came to.
 func (e *engine) result() *Prediction {
 	for s := range e.peaks.open {
-		if e.peaks.open[s] && e.killed == nil {
+		if e.peaks.open[s] {
 			e.topped(alloc.Space(s))
 		}
 	}
@@ -49,9 +49,6 @@ func (e *engine) result() *Prediction {
 			continue
 		}
 		pk := Peak{Space: alloc.Space(s), At: duration(e.peaks.at[s]), Bytes: e.peaks.top[s], Shares: e.shares(e.peaks.rows[s])}
-		if e.peaks.open[s] { // it was killed at its peak
-			pk.Shares = e.shares(e.describe(pk.Space, nil, false))
-		}
 		p.Peaks = append(p.Peaks, pk)
 	}
 	for i := range e.nodes {

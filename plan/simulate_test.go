@@ -98,3 +98,356 @@ func TestLine(t *testing.T) {
 }
 
 func nop3(_ context.Context, p pipeline.Tuple3[int, int, int]) (int, error) { return p.A, nil }
+
+// fork is a graph of stages that all read one source.
+func fork(names []string, opts ...pipeline.NodeOption) *pipeline.Graph {
+	g := pipeline.New("fork")
+	src := pipeline.FromSlice(g, []int{0}, nil)
+	for _, n := range names {
+		sink(pipeline.Via(src, nop(n), opts...))
+	}
+	return g
+}
+
+// TestSharedCores: who asks for more cores than there are is slowed by one factor.
+func TestSharedCores(t *testing.T) {
+	g := fork([]string{"a", "b"})
+	for _, c := range []struct {
+		cores, sa, ca, sb, cb float64
+		a, wall               float64
+	}{
+		{2, 2, 1, 2, 1, 2, 2},
+		{1, 2, 1, 2, 1, 4, 4},
+		{1, 1, 1, 3, 1, 2, 4},         // halves until 2, then b alone with 2 s left
+		{2, 3, 2, 3, 1, 4.5, 4.5},     // two thirds each
+		{2, 1, 2, 2, 2, 2, 3},         // halves, then alone
+		{1.5, 3, 1, 3, 0, 3, 3},       // b needs none
+		{0, 3, 100, 3, 100, 3, 3},     // no limit
+		{2, 2, 4, 1, 0, 4, 4},         // more than there are, alone
+		{1, 1e-9, 1, 1, 1, 2e-9, 1.0}, // very different lengths
+	} {
+		p := simulate(t, g, &plan.Costs{Machine: plan.Machine{Cores: c.cores}, Nodes: map[string]plan.Node{
+			"a": {Steps: []plan.Step{{Seconds: c.sa, Cores: c.ca}}},
+			"b": {Steps: []plan.Step{{Seconds: c.sb, Cores: c.cb}}},
+		}}, plan.Settings{Items: 1})
+		wall(t, p, c.wall)
+		if got := p.Stage("a").Busy.Seconds(); math.Abs(got-c.a) > 1e-6 {
+			t.Errorf("%+v: a takes %v", c, got)
+		}
+		if c.cores > 0 {
+			want := (min(c.sa*c.ca, c.a*c.cores) + min(c.sb*c.cb, c.wall*c.cores)) / c.cores / c.wall
+			if got := p.Use[0].Fraction; math.Abs(got-want) > 0.26 || got > 1+1e-9 {
+				t.Errorf("%+v: %v of the cores, want about %v", c, got, want)
+			}
+		}
+	}
+}
+
+// TestSharedLink: transfers share a link, and run beside the seconds of their step.
+func TestSharedLink(t *testing.T) {
+	g := fork([]string{"a", "b"})
+	for _, c := range []struct {
+		sa     float64
+		ba, bb int64
+		a, b   float64
+	}{
+		{0, 100, 300, 2, 4},
+		{5, 100, 300, 5, 4},
+		{1, 100, 0, 1, 0},
+		{0, 200, 200, 4, 4},
+	} {
+		p := simulate(t, g, &plan.Costs{
+			Machine: plan.Machine{Cores: 1, Links: []plan.Link{{Name: "pcie", BytesPerSecond: 100}}},
+			Nodes: map[string]plan.Node{
+				"a": {Steps: []plan.Step{{Seconds: c.sa, Link: "pcie", LinkBytes: c.ba}}},
+				"b": {Steps: []plan.Step{{Link: "pcie", LinkBytes: c.bb}}},
+			}}, plan.Settings{Items: 1})
+		a, b := p.Stage("a").Busy.Seconds(), p.Stage("b").Busy.Seconds()
+		if math.Abs(a-c.a) > 1e-6 || math.Abs(b-c.b) > 1e-6 {
+			t.Errorf("%+v: %v and %v", c, a, b)
+		}
+		wall(t, p, max(c.a, c.b))
+		link := float64(c.ba+c.bb) / 100 / max(c.a, c.b)
+		if got := p.Use[1]; got.Name != "pcie" || math.Abs(got.Fraction-link) > 1e-9 {
+			t.Errorf("%+v: %+v, want %v", c, got, link)
+		}
+	}
+}
+
+// TestDevices: an exclusive step has its device alone, in order; others share it.
+func TestDevices(t *testing.T) {
+	g := line([]string{"a"}, pipeline.Workers(2))
+	gpu := func(speed float64) plan.Device { return plan.Device{Name: "gpu", Space: alloc.Device(0), Speed: speed} }
+	for _, c := range []struct {
+		name      string
+		exclusive bool
+		devices   []plan.Device
+		wall      float64
+		waits     float64
+	}{
+		{"one", true, []plan.Device{gpu(0)}, 1 + 2 + 2, 2},
+		{"shared", false, []plan.Device{gpu(0)}, 1 + 4, 0},
+		{"fast", true, []plan.Device{gpu(2)}, 1 + 1 + 1, 1},
+		{"two", true, []plan.Device{gpu(0), gpu(0)}, 1 + 2, 0},
+		{"two, shared", false, []plan.Device{gpu(0), gpu(0)}, 1 + 2, 0},
+	} {
+		p := simulate(t, g, &plan.Costs{Machine: plan.Machine{Devices: c.devices}, Nodes: map[string]plan.Node{
+			"a": {Steps: []plan.Step{{Seconds: 1}, {Seconds: 2, Device: "gpu", Exclusive: c.exclusive}}},
+		}}, plan.Settings{Items: 2})
+		wall(t, p, c.wall)
+		if got := p.Stage("a").WaitDevice.Seconds(); math.Abs(got-c.waits) > 1e-6 {
+			t.Errorf("%s: waits %v s for the device", c.name, got)
+		}
+	}
+}
+
+// TestJoin: the value that comes first waits in the join, and is live there.
+func TestJoin(t *testing.T) {
+	g := pipeline.New("join")
+	src := pipeline.FromSlice(g, []int{0}, nil)
+	a, b := pipeline.Via(src, nop("a")), pipeline.Via(src, nop("b"))
+	sink(pipeline.Via(pipeline.Join2(a, b, pipeline.Name("both")), nop2("c")))
+	na, nb := takes(1), takes(4)
+	na.Makes = []plan.Buffer{{Name: "x", Bytes: 10}}
+	nb.Makes = []plan.Buffer{{Name: "y", Bytes: 5, From: 1}}
+	p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": na, "b": nb, "c": takes(1)}}, plan.Settings{Items: 1}, plan.Record())
+	wall(t, p, 5)
+	if j := p.Stage("both"); j.Items != 1 || j.QueuePeak != 1 || math.Abs(j.Queue-3./5) > 1e-9 {
+		t.Errorf("%+v", j)
+	}
+	if p.Peak != host(15) || p.Peaks[0].At != 5*time.Second || p.Peaks[0].Shares[0] != (plan.Share{Stage: "c", State: plan.Held, Bytes: 15, Items: 1}) {
+		t.Errorf("%+v", p.Peaks)
+	}
+	tr := p.Trace
+	if len(tr.Visits) != 1 || tr.Visits[0].From != time.Second || tr.Visits[0].Until != 4*time.Second || len(tr.Visits[0].Buffers) != 1 {
+		t.Errorf("%+v", tr.Visits)
+	}
+	if len(tr.Calls) != 4 || len(tr.Buffers) != 2 || tr.Buffers[0].Born != 0 || tr.Buffers[0].Died != 5*time.Second {
+		t.Errorf("%+v\n%+v", tr.Calls, tr.Buffers)
+	}
+}
+
+// TestOrdered: values leave an ordered stage as their items entered, others as
+// they finish.
+func TestOrdered(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		opts := []pipeline.NodeOption{pipeline.Workers(4), pipeline.Capacity(4)}
+		if ordered {
+			opts = append(opts, pipeline.Ordered())
+		}
+		g := pipeline.New("ordered")
+		sink(pipeline.Via(pipeline.Via(pipeline.FromSlice(g, []int{0}, nil), nop("a"), opts...), nop("b")))
+		p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{
+			"a": {Steps: []plan.Step{{Seconds: 1, Spread: 1}}}, "b": takes(0.01),
+		}}, plan.Settings{Items: 50, Seed: 1}, plan.Record())
+		if p.Items != 50 {
+			t.Fatalf("%+v", p)
+		}
+		last, sorted := -1, true
+		for _, c := range p.Trace.Calls {
+			if p.Trace.Graph.Nodes[c.Node].Name == "b" {
+				k := p.Trace.Items[c.Item].Key.Part
+				sorted = sorted && k > last
+				last = k
+			}
+		}
+		if sorted != ordered {
+			t.Errorf("ordered %v: in order %v", ordered, sorted)
+		}
+	}
+}
+
+// TestBudget: two items of 10 fit in 25, and the third enters when the first has
+// gone; the reservation shrinks when the stage that needs more is done.
+func TestBudget(t *testing.T) {
+	g := line([]string{"a", "b"}, pipeline.Workers(9), pipeline.Capacity(9))
+	na, nb := takes(1), takes(1)
+	na.Makes = []plan.Buffer{{Name: "x", Bytes: 10}}
+	c := &plan.Costs{Nodes: map[string]plan.Node{"a": na, "b": nb}}
+	set := plan.Settings{Items: 6}
+	if err := set.Set("budget.host=25"); err != nil {
+		t.Fatal(err)
+	}
+	p := simulate(t, g, c, set)
+	wall(t, p, 6)
+	if p.Peak != host(20) || p.Reserved != host(20) || p.Overdrawn != host(0) || p.Allocated != host(60) {
+		t.Errorf("%+v", p)
+	}
+	// The source asks for the next item when it has got rid of the last.
+	if p.Entry.Max != 2*time.Second || p.Latency.Mean != 2*time.Second {
+		t.Errorf("%+v %+v", p.Entry, p.Latency)
+	}
+	// Scratch of 5 in a alone: 15 an item, of which b needs 10: the second item
+	// enters with the end of the first in a.
+	na.Scratch = []plan.Buffer{{Name: "s", Bytes: 5}}
+	c.Nodes["a"] = na
+	p = simulate(t, g, c, set)
+	wall(t, p, 1+6)
+	if p.Reserved != host(25) {
+		t.Errorf("%+v", p)
+	}
+	// It can never fit.
+	if err := set.Set("budget.host=14"); err != nil {
+		t.Fatal(err)
+	}
+	if p = simulate(t, g, c, set); p.Err == "" || p.Items != 0 || p.Failed != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestLives: buffers are born and die at fractions of calls.
+func TestLives(t *testing.T) {
+	g := line([]string{"a", "b"})
+	p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{
+		"a": {Steps: []plan.Step{{Seconds: 4}}, Makes: []plan.Buffer{
+			{Name: "x", Bytes: 10, From: 0.25, Readers: []plan.Reader{{Node: "b", Until: 0.5}}},
+			{Name: "late", Bytes: 1, From: 1},
+		}, Scratch: []plan.Buffer{{Name: "s", Bytes: 100, From: 0.5, Until: 0.75}}},
+		"b": {Steps: []plan.Step{{Seconds: 3}, {Seconds: 1}}, Scratch: []plan.Buffer{{Name: "u", Bytes: 3, From: 0.75}, {Name: "v", Bytes: 2, From: 0.5}}},
+	}}, plan.Settings{Items: 1}, plan.Record())
+	wall(t, p, 8)
+	want := map[string][2]float64{"x": {1, 6}, "late": {4, 8}}
+	lives := map[int64][2]float64{100: {2, 3}, 3: {7, 8}, 2: {6, 8}}
+	for _, b := range p.Trace.Buffers {
+		w, ok := want[b.Purpose]
+		if !ok {
+			w = lives[b.Bytes]
+		}
+		if got := [2]float64{b.Born.Seconds(), b.Died.Seconds()}; got != w {
+			t.Errorf("%+v: lives %v, want %v", b, got, w)
+		}
+	}
+	if len(p.Trace.Buffers) != 5 || p.Peak != host(110) || p.Peaks[0].At != 3*time.Second {
+		t.Errorf("%+v", p.Peaks)
+	}
+}
+
+// TestKill: a run that needs more than there is ends there.
+func TestKill(t *testing.T) {
+	g := line([]string{"a", "b"}, pipeline.Capacity(pipeline.Unbounded))
+	na := takes(1)
+	na.Makes = []plan.Buffer{{Name: "x", Bytes: 10}}
+	c := &plan.Costs{
+		Machine: plan.Machine{Memory: host(45), Base: host(9)},
+		Nodes:   map[string]plan.Node{"a": na, "b": takes(100)},
+	}
+	p := simulate(t, g, c, plan.Settings{Items: 9})
+	if k := p.Killed; k == nil || k.At != 3*time.Second || k.Bytes != 49 || k.Limit != 45 || k.Space != alloc.Host ||
+		k.Shares[0] != (plan.Share{Stage: "b", State: plan.Queued, Bytes: 20, Items: 2}) {
+		t.Errorf("%+v", p.Killed)
+	}
+	c.Machine.Base = host(0)
+	if p = simulate(t, g, c, plan.Settings{Items: 4}); p.Killed != nil || p.Peak != host(40) {
+		t.Errorf("%+v", p.Killed)
+	}
+	// Pinned memory is host memory.
+	na.Makes[0].Space = alloc.Pinned
+	if p = simulate(t, g, c, plan.Settings{Items: 9}); p.Killed == nil || p.Killed.Space != alloc.Host || p.Killed.Bytes != 50 {
+		t.Errorf("%+v", p.Killed)
+	}
+}
+
+// TestFailures: a stage that fails by chance is tried again, and then fails its
+// item, or everything.
+func TestFailures(t *testing.T) {
+	for _, policy := range []pipeline.Policy{pipeline.FailKey, pipeline.StopAll} {
+		g := pipeline.New("failures", pipeline.OnError(policy), pipeline.Budget(alloc.Host, 100))
+		src := pipeline.FromSlice(g, []int{0}, nil)
+		a := pipeline.Via(src, nop("a"), pipeline.Workers(3), pipeline.Ordered())
+		b := pipeline.Via(a, nop("b"), pipeline.Retry(1, time.Second), pipeline.Workers(2))
+		c := pipeline.Via(a, nop("c"))
+		sink(pipeline.Via(pipeline.Join2(b, c), nop2("d")))
+		na, nb := takes(1), takes(1)
+		na.Makes, nb.Makes = []plan.Buffer{{Bytes: 10}}, []plan.Buffer{{Bytes: 7}}
+		nb.Fails = 0.5
+		p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": na, "b": nb, "c": takes(0.3), "d": takes(0.1)}},
+			plan.Settings{Items: 200, Seed: 3}, plan.Record())
+		if policy == pipeline.StopAll {
+			if p.Err == "" || p.Failed != 1 {
+				t.Errorf("%+v", p)
+			}
+			continue
+		}
+		s := p.Stage("b")
+		if p.Items+p.Failed != 200 || p.Failed < 30 || p.Failed > 70 || s.Calls != 200+s.Retries || s.Items != p.Items || p.Err != "" {
+			t.Errorf("%d answered, %d failed, %+v", p.Items, p.Failed, s)
+		}
+		if p.Peak[alloc.Host] > 100 || p.Overdrawn != host(0) {
+			t.Errorf("%v, %v", p.Peak, p.Overdrawn)
+		}
+		for _, b := range p.Trace.Buffers {
+			if b.Died == 0 {
+				t.Fatalf("a buffer is left: %+v", b)
+			}
+		}
+	}
+}
+
+// TestCollected: what is kept leaves less and less of the budget.
+func TestCollected(t *testing.T) {
+	g := pipeline.New("collect", pipeline.Budget(alloc.Host, 35))
+	pipeline.Collect(pipeline.Via(pipeline.FromSlice(g, []int{0}, nil), nop("a")))
+	na := takes(1)
+	na.Makes = []plan.Buffer{{Bytes: 10}}
+	p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": na}}, plan.Settings{Items: 9})
+	if p.Items != 3 || p.Err == "" || p.Peak != host(30) {
+		t.Errorf("%+v", p)
+	}
+	if p = simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": na}}, plan.Settings{Items: 3}); p.Items != 3 || p.Err != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestSources: two sources whose values meet, one of which is slower; and items
+// that come now and then.
+func TestSources(t *testing.T) {
+	g := pipeline.New("sources")
+	a := pipeline.Via(pipeline.FromSlice(g, []int{0}, nil), nop("a"))
+	b := pipeline.Via(pipeline.FromSlice(g, []int{0}, nil), nop("b"))
+	sink(pipeline.Via(pipeline.Join2(a, b), nop2("c")))
+	p := simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": takes(1), "b": takes(2)}}, plan.Settings{Items: 5})
+	wall(t, p, 10)
+	if p.Items != 5 {
+		t.Errorf("%+v", p)
+	}
+	p = simulate(t, g, &plan.Costs{Nodes: map[string]plan.Node{"a": takes(1), "b": takes(2)}}, plan.Settings{Items: 5, Every: 10 * time.Second})
+	wall(t, p, 42)
+	if p.Latency.Max != 2*time.Second {
+		t.Errorf("%+v", p.Latency)
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	g := line([]string{"a", "b"})
+	for name, c := range map[string]*plan.Costs{
+		"unknown node":   {Nodes: map[string]plan.Node{"x": {}}},
+		"negative":       {Nodes: map[string]plan.Node{"a": takes(-1)}},
+		"reader":         {Nodes: map[string]plan.Node{"a": {Makes: []plan.Buffer{{Readers: []plan.Reader{{Node: "x"}}}}}}},
+		"reader before":  {Nodes: map[string]plan.Node{"b": {Makes: []plan.Buffer{{Readers: []plan.Reader{{Node: "a"}}}}}}},
+		"device":         {Nodes: map[string]plan.Node{"a": {Steps: []plan.Step{{Device: "x"}}}}},
+		"link":           {Nodes: map[string]plan.Node{"a": {Steps: []plan.Step{{LinkBytes: 1}}}}},
+		"fraction":       {Nodes: map[string]plan.Node{"a": {Makes: []plan.Buffer{{From: 2}}}}},
+		"source":         {Nodes: map[string]plan.Node{"source": takes(1)}},
+		"machine":        {Machine: plan.Machine{Cores: math.NaN()}},
+		"class":          {Items: []plan.Class{{Weight: -1}}},
+		"scratch":        {Nodes: map[string]plan.Node{"a": {Scratch: []plan.Buffer{{From: 0.5, Until: 0.2}}}}},
+		"bytes":          {Nodes: map[string]plan.Node{"a": {Scratch: []plan.Buffer{{Bytes: -1}}}}},
+		"chance to fail": {Nodes: map[string]plan.Node{"a": {Fails: 1.5}}},
+	} {
+		if _, err := plan.Simulate(g, c, plan.Settings{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, item := range []string{"x.workers=1", "source.capacity=3"} {
+		var set plan.Settings
+		if err := set.Set(item); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plan.Simulate(g, &plan.Costs{}, set); err == nil {
+			t.Errorf("%s: no error", item)
+		}
+	}
+	if _, err := plan.Simulate(g, &plan.Costs{}, plan.Settings{Rules: plan.Rules{AdmitUntil: "x"}}); err == nil {
+		t.Error("a rule about nothing: no error")
+	}
+}
