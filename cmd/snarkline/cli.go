@@ -12,6 +12,7 @@ type cli struct {
 	Inspect inspectCmd `cmd:"" help:"Say what is in a file: curve, counts, domain, density, sizes."`
 	Export  exportCmd  `cmd:"" help:"Convert keys, proofs and witnesses between formats."`
 	Demo    demoCmd    `cmd:"" help:"Prove a batch of SHA-256 partitions under a budget that makes them wait."`
+	Page    reportCmd  `cmd:"" name:"report" help:"Draw a recorded run as one HTML page."`
 	Trace   traceCmd   `cmd:"" help:"Look at a recording of a run, and convert it for other tools."`
 	Devices devicesCmd `cmd:"" help:"List the cards that can prove, and say what is missing where there is none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
