@@ -26,7 +26,7 @@ type belt struct {
 	packs  gpu.Ptr    // the end of what was packed last, on the device
 	fresh  bool       // nothing that stream waits for uses the memory it brings to
 	size   int64      // of a page-locked buffer at most
-	pins   [2]*alloc.Buffer[byte]
+	pins   [2]*gpu.Pinned
 	sent   [2]gpu.Event // the last copy out of pins[i]
 	busy   [2]bool
 	turn   int
@@ -119,7 +119,7 @@ func (b *belt) pin(n int64) (int, []byte, error) {
 		b.pins[i] = nil
 	}
 	if b.pins[i] == nil {
-		buf, err := alloc.Make[byte](b.e.card.own.In(alloc.Pinned), int(b.pinSize(n)), alloc.Scratch, alloc.Secret|alloc.Dirty)
+		buf, err := b.e.card.Pinned(b.e.card.own, b.pinSize(n), alloc.Scratch)
 		if err != nil {
 			return 0, nil, fmt.Errorf("page-locked memory to copy through: %w", err)
 		}

@@ -19,7 +19,7 @@ type lane struct {
 	landed   [2]gpu.Event // the copies to half i
 	read     [2]bool      // used[i] was recorded
 
-	out *alloc.Buffer[byte] // page-locked: results
+	out *gpu.Pinned // results
 }
 
 // ready makes what generation gen lacks.
@@ -81,7 +81,7 @@ func (l *lane) results(n int64) ([]byte, error) {
 		l.out.Release()
 		l.out = nil
 	}
-	buf, err := alloc.Make[byte](l.e.card.own.In(alloc.Pinned), int(max(n, 64<<10)), alloc.Scratch, alloc.Secret|alloc.Dirty)
+	buf, err := l.e.card.Pinned(l.e.card.own, max(n, 64<<10), alloc.Scratch)
 	if err != nil {
 		return nil, err
 	}

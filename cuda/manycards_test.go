@@ -252,6 +252,19 @@ func TestEightUnequalCards(t *testing.T) {
 			t.Errorf("card %d had no job", i)
 		}
 	}
+	// What the others copy through is their own: it is page-locked still.
+	s, err := emulator.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Pageable != 0 {
+		t.Errorf("%d copies were of memory that is page-locked no more", s.Pageable)
+	}
+	for i, c := range s.Cards {
+		if i != gone && c.PinnedBlocks+c.Registrations == 0 {
+			t.Errorf("card %d has no page-locked memory of its own", i)
+		}
+	}
 	if y.placed[0] <= y.placed[7] {
 		t.Errorf("the fastest card had %d jobs, the slowest %d", y.placed[0], y.placed[7])
 	}

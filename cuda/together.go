@@ -87,7 +87,7 @@ type reading struct {
 	e       *Engine // whose memory and sizes
 	data    []byte
 	members []*reader
-	pins    [2]*alloc.Buffer[byte]
+	pins    [2]*gpu.Pinned
 	read    int64 // bytes, by the one goroutine
 }
 
@@ -206,7 +206,7 @@ func copied(by []*reader) {
 // pin is one of the two buffers.
 func (r *reading) pin(i int, n int64) ([]byte, error) {
 	if r.pins[i] == nil {
-		b, err := alloc.Make[byte](r.e.card.own.In(alloc.Pinned), int(n), alloc.Scratch, alloc.Dirty)
+		b, err := r.e.card.Pinned(r.e.card.own, n, alloc.Scratch)
 		if err != nil {
 			return nil, fmt.Errorf("page-locked memory to bring points through: %w", err)
 		}
