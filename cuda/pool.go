@@ -25,8 +25,9 @@ func (e *Engine) startPools() (err error) {
 
 // closePools ends the workers and gives back what they had.
 func (e *Engine) closePools() error {
-	err := e.pool.close()
-	if e.ahead != nil && e.ahead != &e.pool {
+	p := &e.pool
+	err := p.close()
+	if e.ahead != nil && e.ahead != p {
 		err = errors.Join(err, e.ahead.close())
 	}
 	return err
