@@ -26,6 +26,7 @@ type Engine struct {
 	Workers      int
 	Turn         *semaphore.Weighted
 	VecG1, VecG2 *ifma.Group
+	Tables       tables
 }
 
 // New makes an engine, with vector kernels if they are wanted and can run here.
@@ -54,8 +55,13 @@ const (
 	foldedBits = fr.Bits - 1
 )
 
-// vecMin is the number of full-length terms from which vector kernels are faster.
-const vecMin = 512
+const (
+	// vecMin is the number of terms below which vector kernels are never faster.
+	vecMin = 512
+	// vecGain is how many additions of the vector kernels take the time of one
+	// of this package.
+	vecGain = 4
+)
 
 // valueG1 is p in the memory that the curves share.
 func valueG1(p *pointG1) (v curve.G1) {

@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu/internal/ifma"
 	"github.com/snarkline/snarkline/cpu/internal/par"
 	"github.com/snarkline/snarkline/cpu/internal/window"
 	"github.com/snarkline/snarkline/curve"
@@ -108,13 +109,24 @@ func (e *Engine) msmBytesG2(n int) int64 {
 	return most
 }
 
-// vectorsG2 says whether the vector kernels take a sum of n full-length terms.
+// vectorsG2 says whether vector kernels may take sums of n terms.
 func (e *Engine) vectorsG2(n int) bool { return e.VecG2 != nil && n >= vecMin }
 
-// vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]], folded
-// scalars with the histogram h, in the memory of a sum of total.
-func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar, h *window.Histogram, total int) (p pointG2, err error) {
-	plan := e.VecG2.Plan(len(scalars), h.Bits(), h.Weight(foldedBits), e.Workers, e.VecG2.MSMScratch(total, e.Workers))
+// vectorPlanG2 is the plan by which the vector kernels would sum n terms with
+// the histogram h, in the memory of a sum of total, and whether they are
+// faster that way than the code in this package.
+func (e *Engine) vectorPlanG2(n, total int, h *window.Histogram) (ifma.Plan, bool) {
+	if !e.vectorsG2(n) {
+		return ifma.Plan{}, false
+	}
+	weight := h.Weight(foldedBits)
+	p := e.VecG2.Plan(n, h.Bits(), weight, e.Workers, e.VecG2.MSMScratch(total, e.Workers))
+	return p, p.Cost(e.VecG2, weight) < vecGain*window.Cost(n, h)
+}
+
+// vectorG2 has the vector kernels compute Σ scalars[i]·points[index[i]] of
+// folded scalars.
+func (e *Engine) vectorG2(ctx context.Context, sc *alloc.Scope, t *termsG2, index []uint32, scalars []window.Scalar, plan ifma.Plan) (p pointG2, err error) {
 	buf, err := alloc.Make[byte](sc, plan.Bytes(e.VecG2), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
@@ -177,7 +189,6 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	index := pick
 	// The caller has reserved for the whole query, however few are picked.
 	total := max(t.n, len(t.points))
-	vectors := e.vectorsG2(hist[0].Weight(foldedBits))
 	if terms <= t.n/2 {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Secret|alloc.Dirty)
 		if err != nil {
@@ -189,8 +200,8 @@ func (e *Engine) msmG2(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		scalars = scalars[:terms]
 	}
 	n := len(scalars)
-	if vectors {
-		return e.vectorG2(ctx, sc, t, index, scalars, &hist[0], total)
+	if p, faster := e.vectorPlanG2(n, total, &hist[0]); faster {
+		return e.vectorG2(ctx, sc, t, index, scalars, p)
 	}
 	plan := window.For(total, n, foldedBits, &hist[0])
 	offset := plan.Offset()

@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cpu/internal/ifma"
 	"github.com/snarkline/snarkline/cpu/internal/par"
 	"github.com/snarkline/snarkline/cpu/internal/window"
 	"github.com/snarkline/snarkline/curve"
@@ -108,13 +109,24 @@ func (e *Engine) msmBytesG1(n int) int64 {
 	return most
 }
 
-// vectorsG1 says whether the vector kernels take a sum of n full-length terms.
+// vectorsG1 says whether vector kernels may take sums of n terms.
 func (e *Engine) vectorsG1(n int) bool { return e.VecG1 != nil && n >= vecMin }
 
-// vectorG1 has the vector kernels compute Σ scalars[i]·points[index[i]], folded
-// scalars with the histogram h, in the memory of a sum of total.
-func (e *Engine) vectorG1(ctx context.Context, sc *alloc.Scope, t *termsG1, index []uint32, scalars []window.Scalar, h *window.Histogram, total int) (p pointG1, err error) {
-	plan := e.VecG1.Plan(len(scalars), h.Bits(), h.Weight(foldedBits), e.Workers, e.VecG1.MSMScratch(total, e.Workers))
+// vectorPlanG1 is the plan by which the vector kernels would sum n terms with
+// the histogram h, in the memory of a sum of total, and whether they are
+// faster that way than the code in this package.
+func (e *Engine) vectorPlanG1(n, total int, h *window.Histogram) (ifma.Plan, bool) {
+	if !e.vectorsG1(n) {
+		return ifma.Plan{}, false
+	}
+	weight := h.Weight(foldedBits)
+	p := e.VecG1.Plan(n, h.Bits(), weight, e.Workers, e.VecG1.MSMScratch(total, e.Workers))
+	return p, p.Cost(e.VecG1, weight) < vecGain*window.Cost(n, h)
+}
+
+// vectorG1 has the vector kernels compute Σ scalars[i]·points[index[i]] of
+// folded scalars.
+func (e *Engine) vectorG1(ctx context.Context, sc *alloc.Scope, t *termsG1, index []uint32, scalars []window.Scalar, plan ifma.Plan) (p pointG1, err error) {
 	buf, err := alloc.Make[byte](sc, plan.Bytes(e.VecG1), alloc.Bucket, alloc.Secret|alloc.Dirty)
 	if err != nil {
 		return p, err
@@ -177,7 +189,6 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 	index := pick
 	// The caller has reserved for the whole query, however few are picked.
 	total := max(t.n, len(t.points))
-	vectors := e.vectorsG1(hist[0].Weight(foldedBits))
 	if terms <= t.n/2 {
 		few, err := alloc.Make[uint32](sc, terms, alloc.Scratch, alloc.Secret|alloc.Dirty)
 		if err != nil {
@@ -189,8 +200,8 @@ func (e *Engine) msmG1(ctx context.Context, sc *alloc.Scope, q curve.Query, w []
 		scalars = scalars[:terms]
 	}
 	n := len(scalars)
-	if vectors {
-		return e.vectorG1(ctx, sc, t, index, scalars, &hist[0], total)
+	if p, faster := e.vectorPlanG1(n, total, &hist[0]); faster {
+		return e.vectorG1(ctx, sc, t, index, scalars, p)
 	}
 	plan := window.For(total, n, foldedBits, &hist[0])
 	offset := plan.Offset()

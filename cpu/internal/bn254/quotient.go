@@ -29,7 +29,7 @@ func (e *Engine) quotientWorkers(n int) int { return max(1, min(e.Workers, n/409
 func (e *Engine) quotientLen(n int) int {
 	workers := e.quotientWorkers(n)
 	if log := bits.TrailingZeros(uint(n)); e.vectorNTT(log) {
-		bytes := ifma.NTTBytes(log) + ifma.NTTScratch(log, workers)
+		bytes := ifma.NTTScratch(log, workers)
 		return (bytes + curve.ScalarBytes - 1) / curve.ScalarBytes
 	}
 	return max(n/2, 1) + min(n, shiftLen) + workers*min(3*n, bufLen)
@@ -132,17 +132,13 @@ func (e *Engine) transforms(sc *alloc.Scope, q *quotient) (transforms, func(), e
 		q.lay(buf.Slice(), q.domain.Log)
 		return q, buf.Release, nil
 	}
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf.Slice()))), buf.Len()*curve.ScalarBytes)
-	tables := ifma.NTTBytes(q.domain.Log)
-	ntt, err := ifma.NewNTT(id, q.domain, mem[:tables:tables])
-	if err == nil && ntt == nil {
-		err = fmt.Errorf("no vector kernels for a domain of 2^%d", q.domain.Log)
-	}
+	ntt, err := e.Tables.of(q.domain)
 	if err != nil {
 		buf.Release()
 		return nil, nil, err
 	}
-	return &vectorNTT{ntt, q.workers, mem[tables:]}, buf.Release, nil
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf.Slice()))), buf.Len()*curve.ScalarBytes)
+	return &vectorNTT{ntt, q.workers, mem}, buf.Release, nil
 }
 
 // vectorNTT has the vector kernels do the transforms.

@@ -74,6 +74,10 @@ func (g *Group) cheapest(n, bits, weight, workers, limit int) (best Plan, ok boo
 	return best, true
 }
 
+// Cost is what a sum by this plan costs all workers together, in additions of
+// this package, for scalars with as many bits as weight of full length.
+func (p *Plan) Cost(g *Group, weight int) int { return p.workers * p.cost(g, weight) }
+
 // cuts are ways to share the windows of p out among workers.
 func (g *Group) cuts(p Plan, workers int) []Plan {
 	p.setTop()

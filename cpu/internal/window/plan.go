@@ -115,6 +115,13 @@ func choose(n int, h *Histogram, maxBuckets, maxEntries int) (best Plan, cost fl
 	return best, cost
 }
 
+// Cost is what the best plan of any width costs for n scalars that are
+// distributed as h says, in point additions.
+func Cost(n int, h *Histogram) int {
+	_, cost := choose(n, h, math.MaxInt, math.MaxInt)
+	return int(cost)
+}
+
 // cost is what a plan costs, in point additions:
 //
 //	terms:   a bucket with k terms takes k − 1 additions
