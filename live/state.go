@@ -110,6 +110,13 @@ func (s *State) SetTotal(n int) {
 	s.mu.Unlock()
 }
 
+// SetBase says what was there before the run, when that is learned late.
+func (s *State) SetBase(base alloc.Amount) {
+	s.mu.Lock()
+	s.opt.Base = base
+	s.mu.Unlock()
+}
+
 // Note adds a line for the reader.
 func (s *State) Note(text string) {
 	s.mu.Lock()

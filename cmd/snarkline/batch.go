@@ -24,6 +24,7 @@ type batch struct {
 	ordered   bool
 	command   string // "prove"
 	trace     string // the file of the recording; empty: none
+	watch     *watching
 
 	description string // of a pipeline other than the standard one
 	pipeline    string // the file that it is in
@@ -53,6 +54,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	alloc.Default().ResetPeaks()
 	base := alloc.Default().Live(alloc.Host)
 	m := a.meterFor(b, base)
+	b.watch.begin(b.total)
 	sampler := rss.Sample(20 * time.Millisecond)
 	begin := time.Now()
 	opts := []pipeline.Option{
@@ -62,7 +64,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 			b.procs.tellLost(true)
 		}),
 	}
-	opts = append(opts, rec.options()...)
+	opts = append(append(opts, rec.options()...), b.watch.options()...)
 	if b.keepGoing {
 		opts = append(opts, pipeline.OnError(pipeline.FailKey))
 	}
@@ -72,10 +74,11 @@ func (a *app) prove(b *batch) (*outcome, error) {
 			a.notef("%s: made on %s at attempt %d", b.name(r.Key), r.On, r.Attempts)
 		}
 		return b.done(r)
-	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts})
+	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts, Ready: b.watch.ready})
 	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
 	out.memory = alloc.Default().Snapshot()
 	out.procs = b.procs.report(out.memory, out.seconds)
+	b.watch.end(report, lastAttempt(err))
 	m.Stop()
 	b.procs.tellLost(false)
 	if e := rec.end(report); e != nil && err != nil {
@@ -127,6 +130,7 @@ func (a *app) meterFor(b *batch, base int64) *progress.Meter {
 	}
 	limit := int64(b.settings.Budget[alloc.Host.String()])
 	opt.Memory = func() (int64, int64) { return alloc.Default().Live(alloc.Host) - base, limit }
+	opt.Off = b.watch.hasView()
 	return a.meter(opt)
 }
 

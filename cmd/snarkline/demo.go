@@ -19,6 +19,7 @@ import (
 // demoCmd proves a batch of SHA-256 partitions under a budget.
 type demoCmd struct {
 	recordFlags `embed:""`
+	liveFlags   `embed:""`
 
 	Partitions     int    `default:"12" placeholder:"N" help:"Proofs to make (default: 12)."`
 	Curve          string `default:"bls12-381" placeholder:"NAME" help:"bls12-381 (default) or bn254."`
@@ -64,6 +65,12 @@ func (c *demoCmd) Run(a *app) error {
 	if err := a.writable(c.traceFile()); err != nil {
 		return err
 	}
+	name := func(key pipeline.Key) string { return fmt.Sprintf("partition %d", key.Part) }
+	watch, err := c.watch(a, name, true)
+	if err != nil {
+		return err
+	}
+	defer watch.close()
 	a.notef("circuit: %s on %v, %s constraints", circuit.Name, circuit.Curve, humanize.Comma(int64(circuit.CCS.GetNbConstraints())))
 	procs, err := a.openProcessors()
 	if err != nil {
@@ -110,9 +117,9 @@ func (c *demoCmd) Run(a *app) error {
 	var verified int
 	var failure error
 	out, err := a.prove(&batch{
-		command: "demo", trace: c.Trace,
+		command: "demo", trace: c.Trace, watch: watch,
 		prover: prover, procs: procs, settings: settings, total: c.Partitions,
-		name: func(key pipeline.Key) string { return fmt.Sprintf("partition %d", key.Part) },
+		name: name,
 		jobs: c.jobs(circuit, func(err error) { mu.Lock(); failure = err; mu.Unlock() }),
 		done: func(r *stages.Result) error {
 			// The pipeline has verified it; a demonstration does not rest on that.

@@ -47,6 +47,7 @@ func (a *app) meter(opt progress.Options) *progress.Meter {
 	if p := a.flags.Progress; p != nil {
 		show = *p
 	}
+	show = show && !opt.Off
 	opt.Out, opt.Bar, opt.Off = a.stderr.writer(), a.terminal, !show
 	m := progress.Start(opt)
 	back := []func(){a.stderr.divert(m.Writer())}

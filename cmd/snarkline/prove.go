@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ import (
 type proveCmd struct {
 	keyFlags    `embed:""`
 	recordFlags `embed:""`
+	liveFlags   `embed:""`
 
 	Witness []string `sep:"none" placeholder:"FILE" help:"Witness (.wtns, or a gnark witness). Several files, a folder of them, or - for a list of paths on standard input make a batch."`
 	Wasm    string   `placeholder:"FILE" help:"circom's witness calculator; takes --input."`
@@ -143,6 +145,11 @@ func (c *proveCmd) Run(a *app) error {
 	if err != nil {
 		return inputError(err)
 	}
+	watch, err := c.watch(a, p.name, !slices.Contains(p.sources, "-"))
+	if err != nil {
+		return err
+	}
+	defer watch.close()
 	procs, err := a.openProcessors()
 	if err != nil {
 		return err
@@ -175,7 +182,7 @@ func (c *proveCmd) Run(a *app) error {
 		settings = procs.suited(pipeline.Settings{}).Merge(settings)
 	}
 	out, err := a.prove(&batch{
-		command: "prove", trace: c.Trace,
+		command: "prove", trace: c.Trace, watch: watch,
 		prover: prover, procs: procs, settings: procs.budgets(settings), name: p.name, jobs: p.jobs, total: total,
 		description: description, pipeline: c.Pipeline, ordered: c.Ordered, keepGoing: c.KeepGoing, done: p.done, failed: p.failed,
 	})

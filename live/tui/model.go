@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"sync/atomic"
 	"time"
 
 	"charm.land/bubbles/v2/help"
@@ -22,7 +23,8 @@ type Model struct {
 	points []live.Point
 
 	width, height int
-	light         bool // the terminal's ground
+	told          *atomic.Int64 // the width, for who writes above the view
+	light         bool          // the terminal's ground
 	stopping      bool
 	ended         bool
 
@@ -41,7 +43,7 @@ func (k keys) FullHelp() [][]key.Binding { return [][]key.Binding{k.ShortHelp()}
 // NewModel shows the state. stop is called when the reader wants the run to end,
 // and with again when he has wanted it before; nil: there are no keys.
 func NewModel(state *live.State, stop func(again bool)) Model {
-	m := Model{state: state, stop: stop, width: 80, height: 24, help: help.New()}
+	m := Model{state: state, stop: stop, width: 80, height: 24, told: new(atomic.Int64), help: help.New()}
 	m.keys.stop = key.NewBinding(key.WithKeys("q", "ctrl+c"), key.WithHelp("q", "stop the run"))
 	m.keys.suspend = key.NewBinding(key.WithKeys("ctrl+z"))
 	m.look()
@@ -74,6 +76,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		m.told.Store(int64(msg.Width))
 	case tea.BackgroundColorMsg:
 		m.light = !msg.IsDark()
 	case tea.KeyPressMsg:
@@ -106,4 +109,10 @@ func (m Model) press(msg tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 }
 
 // View is for Bubble Tea.
-func (m Model) View() tea.View { return tea.NewView(m.text()) }
+func (m Model) View() tea.View {
+	text := m.text()
+	if m.ended {
+		text += "\n" // Bubble Tea clears the last line when it ends
+	}
+	return tea.NewView(text)
+}

@@ -7,8 +7,10 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/snarkline/snarkline/live"
 )
@@ -26,6 +28,7 @@ type Options struct {
 type View struct {
 	out     io.Writer
 	program *tea.Program
+	width   *atomic.Int64 // of the terminal
 	done    chan struct{}
 	err     error
 
@@ -33,6 +36,7 @@ type View struct {
 	part   bytes.Buffer // of a line
 	ended  bool
 	behind bytes.Buffer // lines that came too late for the program
+	gone   bool         // and went out after it: what comes now goes straight there
 }
 
 // Start shows the state until Close. What is printed to the terminal meanwhile
@@ -51,7 +55,9 @@ func Start(state *live.State, o Options) *View {
 	if o.Size != [2]int{} {
 		opts = append(opts, tea.WithWindowSize(o.Size[0], o.Size[1]))
 	}
-	v := &View{out: o.Out, program: tea.NewProgram(NewModel(state, stop), opts...), done: make(chan struct{})}
+	m := NewModel(state, stop)
+	m.told.Store(int64(m.width))
+	v := &View{out: o.Out, width: m.told, program: tea.NewProgram(m, opts...), done: make(chan struct{})}
 	go func() {
 		defer close(v.done)
 		_, v.err = v.program.Run()
@@ -72,10 +78,13 @@ func plainEnv(env []string) []string {
 	return out
 }
 
-// Write prints whole lines above the view. It may be called from any goroutine.
+// Write prints whole lines above the view, and after Close anything. It may be called from any goroutine.
 func (v *View) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.gone {
+		return v.out.Write(p)
+	}
 	v.part.Write(p)
 	at := bytes.LastIndexByte(v.part.Bytes(), '\n')
 	if at < 0 {
@@ -86,8 +95,35 @@ func (v *View) Write(p []byte) (int, error) {
 		v.behind.WriteString(text)
 		return len(p), nil
 	}
-	v.program.Println(text[:len(text)-1])
+	for line := range strings.Lines(text) {
+		for _, piece := range pieces(strings.TrimRight(line, "\r\n"), int(v.width.Load())-1) {
+			v.program.Println(piece)
+		}
+	}
 	return len(p), nil
+}
+
+// pieces cuts a line into what fits into w cells each: the program inserts one
+// row at a time above a view that may fill the rest of the screen.
+func pieces(line string, w int) (out []string) {
+	w = max(w, 8)
+	for lipgloss.Width(line) > w {
+		end := 0
+		for i := range line {
+			if lipgloss.Width(line[:i]) > w {
+				break
+			}
+			end = i
+		}
+		if end == 0 {
+			break // one letter of many cells
+		}
+		out, line = append(out, line[:end]), line[end:]
+	}
+	if line == "" && out == nil {
+		line = " " // the program leaves out what is empty
+	}
+	return append(out, line)
 }
 
 // over reports whether the program has ended by itself.
@@ -114,6 +150,7 @@ func (v *View) Close() error {
 	<-v.done
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.gone = true
 	v.behind.Write(v.part.Bytes())
 	if _, err := v.out.Write(v.behind.Bytes()); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)

@@ -209,6 +209,9 @@ func TestProgram(t *testing.T) {
 		if err := v.Close(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := io.WriteString(v, "after"); err != nil {
+			t.Fatal(err)
+		}
 		text := out.String()
 		at := 0
 		for i := range 30 {
@@ -218,16 +221,32 @@ func TestProgram(t *testing.T) {
 			}
 			at += n
 		}
-		if !strings.Contains(text, "ended with an error") || !strings.Contains(text, "h-msm") {
+		if !strings.Contains(text, "ended early") || !strings.Contains(text, "h-msm") {
 			t.Error("the last state is not left on the screen")
 		}
-		if !strings.HasSuffix(text, "half ") {
+		if !strings.HasSuffix(text, "half after") {
 			t.Errorf("what had no end of line is lost: %q", text[max(len(text)-100, 0):])
 		}
 		if coloured := strings.Contains(text, "\x1b[38"); coloured == noColor {
 			t.Errorf("NO_COLOR %v: colours %v in %q", noColor, coloured, text[:min(len(text), 2000)])
 		}
 	}
+}
+
+func TestPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := rapid.IntRange(8, 40).Draw(t, "w")
+		text := rapid.StringOf(rapid.SampledFrom([]rune("aZ –é世界🙂"))).Draw(t, "text")
+		got := pieces(text, w)
+		for _, p := range got {
+			if lipgloss.Width(p) > w || p == "" {
+				t.Fatalf("%q in pieces of %d: %q", text, w, got)
+			}
+		}
+		if joined := strings.Join(got, ""); joined != text && text != "" {
+			t.Fatalf("%q becomes %q", text, joined)
+		}
+	})
 }
 
 // TestBrokenTerminal: when the terminal goes away the view says so at the end,

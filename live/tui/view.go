@@ -88,7 +88,7 @@ func (m Model) headLine(w int) string {
 	phase, hue := s.Phase, live.Held
 	switch {
 	case s.Phase == "ended" && s.Error != "":
-		phase, hue = "ended with an error", badHue
+		phase, hue = "ended early", badHue
 	case s.Phase == "ended":
 		hue = goodHue
 	case m.stopping:

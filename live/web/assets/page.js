@@ -44,7 +44,7 @@ function want() {
 function phase() {
   if (link === "lost") return ["lost", "connection lost"];
   if (!state) return ["", "connecting"];
-  if (state.phase === "ended") return state.error ? ["failed", "ended with an error"] : ["ended", "ended"];
+  if (state.phase === "ended") return state.error ? ["failed", "ended early"] : ["ended", "ended"];
   if (state.closed) return ["ended", "ended"];
   return state.phase === "running" ? ["running", "running"] : ["", "preparing"];
 }
