@@ -228,6 +228,9 @@ func (s *Simulated) take(key string, c *Costs) (*Simulator, error) {
 	return NewSimulator(s.graph, c)
 }
 
+// neverFits is what a simulation says of an item that is too large for its budget.
+const neverFits = "can never fit in the budget"
+
 // Outcome is the prediction as a row of a sweep has it.
 func (p *Prediction) Outcome() *Outcome {
 	o := &Outcome{Items: p.Items, Wall: p.Wall, Throughput: p.Throughput, Latency: p.Latency.Mean,
@@ -247,6 +250,11 @@ func (p *Prediction) Outcome() *Outcome {
 		o.Failure = &Failure{Kind: Killed, At: p.Killed.At, Text: p.Killed.String()}
 	case p.Err != "":
 		o.Failure = &Failure{Kind: Broken, Text: p.Err, At: p.Wall}
+		if strings.Contains(p.Err, neverFits) {
+			o.Failure.Kind = TooLarge
+		}
+	case p.Items == 0 && p.Failed > 0: // under fail-key a run goes on without them
+		o.Failure = &Failure{Kind: Broken, Text: fmt.Sprintf("all %d items failed", p.Failed), At: p.Wall}
 	}
 	return o
 }

@@ -53,7 +53,8 @@ func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 	}
 	both, spaces := r.verified(), r.spaces()
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(cells []string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")+"\t") } // tabwriter fails in Flush
+	// The last cell is no column, and so stands on the left. tabwriter fails in Flush.
+	line := func(cells []string, last string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")+"\t  "+last) }
 	head := []string{""}
 	for _, a := range r.Space.Axes {
 		head = append(head, a.Name)
@@ -68,8 +69,7 @@ func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 			head = append(head, "predicted")
 		}
 	}
-	head = append(head, "what")
-	line(head)
+	line(head, "")
 	for _, i := range order {
 		row := &r.Rows[i]
 		o := row.Outcome()
@@ -106,7 +106,7 @@ func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 				cells = append(cells, predicted)
 			}
 		}
-		line(append(cells, r.what(i)))
+		line(cells, r.what(i))
 	}
 	if err := t.Flush(); err != nil {
 		return err

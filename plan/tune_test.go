@@ -309,6 +309,15 @@ func TestSimulatedChoices(t *testing.T) {
 			t.Errorf("%v: %+v, want %v", row.Values, o, w)
 		}
 	}
+	if err := space.Base.Set("budget.host=1MiB"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Sweep(t.Context(), space, sim); err != nil {
+		t.Fatal(err)
+	}
+	if o := r.Rows[0].Simulated; o.OK() || o.Failure.Kind != TooLarge {
+		t.Errorf("an item that is larger than the budget: %+v", o.Failure)
+	}
 	for axis, want := range map[string]string{
 		"device=cuda:7": `knows no device "cuda:7", only cpu, cuda:0`,
 		"b2=auto":       "has no such choice",

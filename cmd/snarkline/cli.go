@@ -12,6 +12,9 @@ type cli struct {
 	Inspect inspectCmd `cmd:"" help:"Say what is in a file: curve, counts, domain, density, sizes."`
 	Export  exportCmd  `cmd:"" help:"Convert keys, proofs and witnesses between formats."`
 	Demo    demoCmd    `cmd:"" help:"Prove a batch of SHA-256 partitions under a budget that makes them wait."`
+	Plan    planCmd    `cmd:"" help:"Say what a run would be like with other settings, from a recording or a model."`
+	Sweep   sweepCmd   `cmd:"" help:"Try every combination of some settings, for real or simulated."`
+	Tune    tuneCmd    `cmd:"" help:"Find the setting for a machine, and write it down as snarkline.toml."`
 	Page    reportCmd  `cmd:"" name:"report" help:"Draw a recorded run as one HTML page."`
 	Trace   traceCmd   `cmd:"" help:"Look at a recording of a run, and convert it for other tools."`
 	Devices devicesCmd `cmd:"" help:"List the cards that can prove, and say what is missing where there is none."`

@@ -16,7 +16,15 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 )
 
+// asCommand makes the test's program the command, for the runs that sweep and tune
+// make of themselves.
+const asCommand = "SNARKLINE_TEST_AS_COMMAND"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
 	logger.Disable()
 	// Tests that want a card say so: the others are the same on every machine.
 	if err := os.Setenv(deviceEnv, "cpu"); err != nil {

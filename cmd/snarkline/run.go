@@ -25,6 +25,8 @@ type app struct {
 	stderr *relay
 	flags  *globals
 
+	workload []string // what stands behind -- for sweep and tune
+
 	terminal  bool // stderr is a terminal
 	terminals bool // both are
 
@@ -71,6 +73,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return a.fail(err)
 	}
+	args, a.workload = cutWorkload(args)
 	kctx, err := parser.Parse(plain(args))
 	if err != nil {
 		a.flags.JSON = a.flags.JSON || asksJSON(args) // parsing may have ended before it

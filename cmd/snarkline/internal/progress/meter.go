@@ -25,6 +25,8 @@ type Options struct {
 
 	// Memory, when set, gives the bytes in use now and the limit (0: none).
 	Memory func() (live, limit int64)
+	// Note, when set, gives what else is to be said now.
+	Note func() string
 }
 
 // Meter counts work and shows it. Its methods may be called from any goroutine.
@@ -158,6 +160,11 @@ func (m *Meter) status() string {
 			mem += " of " + humanize.IBytes(uint64(limit))
 		}
 		parts = append(parts, mem)
+	}
+	if m.opt.Note != nil {
+		if note := m.opt.Note(); note != "" {
+			parts = append(parts, note)
+		}
 	}
 	return strings.Join(parts, ", ")
 }

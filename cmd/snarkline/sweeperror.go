@@ -1,0 +1,20 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/snarkline/snarkline/plan"
+)
+
+// sweepError gives errors of sweeps and tunings their exit codes.
+func sweepError(err error) error {
+	var meaning *plan.MeaningError
+	var failure *plan.Failure
+	switch {
+	case errors.As(err, &meaning):
+		return usagef("--results: %w", err)
+	case errors.As(err, &failure) && failure.Kind != plan.Broken:
+		return &codedError{codeMemory, err}
+	}
+	return err
+}
