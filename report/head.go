@@ -146,7 +146,9 @@ func (p *pageView) facts(t *trace.Trace, n tally) {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.Meta.Labels)) {
-		add(k, t.Meta.Labels[k])
+		if !slices.ContainsFunc(p.Facts, func(f fact) bool { return strings.EqualFold(f.Name, k) }) {
+			add(k, t.Meta.Labels[k])
+		}
 	}
 }
 

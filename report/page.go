@@ -25,9 +25,12 @@ var assets embed.FS
 func Write(w io.Writer, t *trace.Trace) error {
 	p, err := pageOf(t)
 	if err != nil {
-		return fmt.Errorf("draw the report of %s: %w", t.Graph.Name, err)
+		return fmt.Errorf("the report of %s: %w", titleOf(t), err)
 	}
-	return render(w, "page.tmpl", p.Title, p, p.data)
+	if err := render(w, "page.tmpl", p.Title, p, p.data); err != nil {
+		return fmt.Errorf("the report of %s: %w", titleOf(t), err)
+	}
+	return nil
 }
 
 // pageView is what page.tmpl draws.

@@ -65,7 +65,7 @@ func digits(v float64) string {
 	case a >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 9.995:
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 	}
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
 }

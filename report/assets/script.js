@@ -5,7 +5,7 @@
   const svgNS = "http://www.w3.org/2000/svg";
 
   // Texts, as the Go code writes them.
-  const digits = v => { const a = Math.abs(v); return a >= 99.95 ? v.toFixed(0) : a >= 9.995 ? v.toFixed(1) : String(+v.toFixed(2)); };
+  const digits = v => { const a = Math.abs(v); return a >= 99.95 ? v.toFixed(0) : a >= 9.995 ? String(+v.toFixed(1)) : String(+v.toFixed(2)); };
   function span(s) {
     if (s <= 0) return "0 s";
     if (s < 999.5e-6) return digits(s * 1e6) + " µs";
