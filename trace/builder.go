@@ -168,6 +168,9 @@ func (b *builder) begin(e *event, at place) int {
 	} else {
 		b.began[at] = k
 	}
+	if e.slot > 0 && e.slot <= len(b.t.Meta.Devices) {
+		c.Device = e.slot - 1
+	}
 	for _, buf := range b.known(e.refs) {
 		c.Reads = append(c.Reads, Ref{buf, open})
 	}

@@ -22,6 +22,7 @@ type encoder struct {
 	strings  uint64
 	needs    map[string]uint64
 	nbNeeds  uint64
+	ids      []uint64 // of an event's buffers, used anew each time
 	known    struct { // the needs of the last item: mostly those of the next too
 		at *NodeNeed
 		id uint64
@@ -78,6 +79,15 @@ func cut(s string) string {
 }
 
 func (e *encoder) event(v *pipeline.Event, needs []NodeNeed) {
+	e.ids = e.ids[:0]
+	for i := range v.NbRefs() {
+		e.ids = append(e.ids, alloc.IDOf(v.Ref(i)))
+	}
+	e.eventOf(v, e.ids, needs)
+}
+
+// eventOf is event with the numbers of the buffers.
+func (e *encoder) eventOf(v *pipeline.Event, refs []uint64, needs []NodeNeed) {
 	var has byte
 	var needsID uint64
 	if len(needs) > 0 {
@@ -101,8 +111,7 @@ func (e *encoder) event(v *pipeline.Event, needs []NodeNeed) {
 	if v.Slot != 0 {
 		has |= hasSlot
 	}
-	refs := v.NbRefs()
-	if refs > 0 {
+	if len(refs) > 0 {
 		has |= hasRefs
 	}
 	if v.Kind == pipeline.Resized {
@@ -135,9 +144,9 @@ func (e *encoder) event(v *pipeline.Event, needs []NodeNeed) {
 		e.uint(uint64(v.Slot))
 	}
 	if has&hasRefs != 0 {
-		e.uint(uint64(refs))
-		for i := range refs {
-			e.uint(alloc.IDOf(v.Ref(i)))
+		e.uint(uint64(len(refs)))
+		for _, id := range refs {
+			e.uint(id)
 		}
 	}
 	if has&hasNeeds != 0 {
@@ -204,22 +213,27 @@ func (e *encoder) memory(at time.Duration, c *alloc.Change) {
 	} else {
 		at = 0
 	}
-	stage, purpose := e.stage(at, c.Stage), e.purpose(at, c.Purpose)
-	var from uint64
+	names := [3]uint64{e.stage(at, c.Stage), e.purpose(at, c.Purpose), 0}
 	if c.What == alloc.Handed {
-		from = e.stage(at, c.From)
+		names[2] = e.stage(at, c.From)
 	}
+	e.change(at, c, names)
+}
+
+// change writes a change with the numbers of its stage, its purpose, and the stage
+// that had it before.
+func (e *encoder) change(at time.Duration, c *alloc.Change, names [3]uint64) {
 	e.head(recMemory, at)
 	e.buf = append(e.buf, byte(c.What), byte(c.Space), byte(c.Kind))
 	e.uint(c.ID)
-	e.uint(stage)
-	e.uint(purpose)
+	e.uint(names[0])
+	e.uint(names[1])
 	e.uint(uint64(c.Bytes))
 	switch c.What {
 	case alloc.Born:
 		e.uint(c.Tag)
 	case alloc.Handed:
-		e.uint(from)
+		e.uint(names[2])
 	}
 }
 

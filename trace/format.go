@@ -39,7 +39,7 @@ const (
 	hasKey
 	hasErr
 	hasAttempt
-	hasSlot
+	hasSlot // the input of a join; of Begin, the device and one
 	hasRefs
 	hasNeeds
 	hasSizes

@@ -68,7 +68,7 @@ type Item struct {
 	Arrived  time.Duration // it asked to be admitted
 	Admitted time.Duration // Never if it was not
 	Left     time.Duration // Never if it did not
-	Needs    []NodeNeed    // what its stages stated; equal items share one slice
+	Needs    []NodeNeed    // what its stages stated; equal items share one slice. Without a budget not every item's stages are asked
 	Attempt  int           // 0, or which repetition of the item it is
 	Err      string
 }

@@ -18,6 +18,7 @@ const (
 	flushEvery  = 250 * time.Millisecond // what a killed run loses at most
 	sampleEvery = time.Millisecond
 	rssEvery    = 20 * time.Millisecond
+	askShare    = 1000 // of the run's time: 1/1000 may go to asking for needs
 )
 
 // Recorder writes a recording of one run of a graph. It is a pipeline.Listener;
@@ -34,13 +35,15 @@ type Recorder struct {
 	meta  Meta
 	begun atomic.Bool
 
-	base     time.Time // set once, before the first event
-	cpuBase  time.Duration
-	observed func() // ends the observation
-	ticks    chan struct{}
-	wg       sync.WaitGroup
-	usage    usage
-	sampled  atomic.Int64 // when the last sample was taken
+	base      time.Time // set once, before the first event
+	cpuBase   time.Duration
+	observed  func() // ends the observation
+	ticks     chan struct{}
+	wg        sync.WaitGroup
+	usage     usage
+	asked     atomic.Int64 // ns that stages took to state needs that nobody else asks for
+	unbounded bool         // there is no budget
+	sampled   atomic.Int64 // when the last sample was taken
 
 	mu   sync.Mutex
 	over bool // Close was called, or the writer has failed
@@ -103,6 +106,7 @@ func (r *Recorder) OnStart(s pipeline.Start) {
 		return
 	}
 	r.base = s.At
+	r.unbounded = s.Graph.Budget.IsZero() && !s.Graph.Shared
 	m := r.meta
 	m.Settings, m.Budget = s.Settings, s.Graph.Budget
 	if m.Started == "" {
@@ -164,7 +168,10 @@ func (r *Recorder) OnEvent(e pipeline.Event) {
 	case pipeline.WaitedIn, pipeline.WaitedOut:
 		return // other events say as much
 	}
-	needs := e.Needs()
+	var needs []NodeNeed
+	if e.Kind == pipeline.Admitted {
+		needs = r.needsOf(&e)
+	}
 	r.mu.Lock()
 	if !r.over {
 		r.enc.event(&e, needs)
@@ -174,6 +181,21 @@ func (r *Recorder) OnEvent(e pipeline.Event) {
 	}
 	r.mu.Unlock()
 	r.sample(e.At)
+}
+
+// needsOf is what the stages state of an item that was admitted. Without a budget
+// nobody has asked them before; that may cost more than all else here, so it is
+// done for as long as it takes less than a thousandth of the run.
+func (r *Recorder) needsOf(e *pipeline.Event) []NodeNeed {
+	if asked := r.asked.Load(); asked > 0 && asked > int64(e.At)/askShare {
+		return nil
+	}
+	since := r.now()
+	needs := e.Needs()
+	if r.unbounded {
+		r.asked.Add(int64(r.now() - since))
+	}
+	return needs
 }
 
 // OnMemory records a change of what is counted. It is called by alloc.
