@@ -31,6 +31,7 @@ type yard struct {
 	bad     []string
 	running map[string]int // jobs in each stage
 	most    map[string]int
+	second  []int // times that a card got a job beside another
 }
 
 // watch follows the balance by its events alone.
@@ -50,6 +51,9 @@ func (y *yard) watch(e gpu.BalanceEvent) {
 		y.waiting = max(y.waiting-1, 0)
 		y.has[e.Member]++
 		y.placed[e.Member]++
+		if y.has[e.Member] > 1 {
+			y.second[e.Member]++
+		}
 	case gpu.Left:
 		y.has[e.Member]--
 	}
@@ -90,7 +94,7 @@ func openYard(t *testing.T, id curve.ID, config emulator.Config) *yard {
 		clean(t)
 	})
 	n := len(d.Cards())
-	y := &yard{has: make([]int, n), placed: make([]int, n), running: map[string]int{}, most: map[string]int{}}
+	y := &yard{has: make([]int, n), placed: make([]int, n), second: make([]int, n), running: map[string]int{}, most: map[string]int{}}
 	var members []groth16.Arithmetic
 	for _, c := range d.Cards() {
 		e, err := New(c, id, host(t, id), small...)
@@ -210,14 +214,21 @@ func cards(n int, slowest int64) (out []emulator.Card) {
 }
 
 // TestTwoUnequalCards: each card gets what it can finish, and neither has nothing
-// to do while a job waits.
+// to do while a job waits: where the slow one has room for one job, and where it has
+// room for more, but would not be done with them before the fast one.
 func TestTwoUnequalCards(t *testing.T) {
 	id := curve.BN254
 	k := key(t, id, 8, 4, keyKinds["coset folded"])
-	y := openYard(t, id, emulator.Config{Cards: cards(2, 6000)})
-	y.prove(t, k, 24, []int{4, 1}, 0)
-	if 2*y.placed[0] < 3*y.placed[1] || y.placed[1] == 0 {
-		t.Errorf("the fast card had %d jobs, the slow one %d", y.placed[0], y.placed[1])
+	y := openYard(t, id, emulator.Config{Cards: cards(2, 12000)})
+	for _, room := range [][]int{{4, 1}, {4, 4}} {
+		y.waits, y.placed, y.second, y.most = 0, make([]int, 2), make([]int, 2), map[string]int{}
+		y.prove(t, k, 16, room, 0)
+		if 2*y.placed[0] < 3*y.placed[1] || y.placed[1] == 0 {
+			t.Errorf("the fast card had %d jobs, the slow one %d", y.placed[0], y.placed[1])
+		}
+		if y.second[1] > 1 || y.second[0] == 0 {
+			t.Errorf("the slow card had %d jobs beside others, which the fast one would have finished sooner", y.second[1])
+		}
 	}
 }
 

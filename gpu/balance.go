@@ -30,6 +30,9 @@ type Member struct {
 	// Lost is why the card cannot be used any more; nil, or a nil error, while it
 	// can be.
 	Lost func() error
+	// Size is how fast the card is likely to be beside the others, in any unit,
+	// until it has been measured; 0 is 1.
+	Size float64
 }
 
 // MemberOf is a device as a member.
@@ -38,6 +41,7 @@ func MemberOf(d Device) Member {
 		Name: name(d),
 		Room: func() (int64, error) { return Available(d) },
 		Lost: func() error { return Lost(d) },
+		Size: float64(d.Info().SMs),
 	}
 }
 
@@ -88,6 +92,7 @@ const (
 // what it has still to do; it waits where that card has all its places taken.
 // So a card gets what it can finish, no card is without an item while one
 // waits, and a slow card holds no item up that a fast one would finish sooner. A
+// card of which nothing is measured yet gets half of its places at first. A
 // card that lacks memory for another item, because others use it say, is left
 // to finish those that it has.
 type Balance struct {
@@ -292,7 +297,22 @@ func (b *Balance) choose(a *Ask) (int, bool) {
 		return 0, false
 	}
 	c := first(able)
-	return c.i, b.members[c.i].items < b.places
+	return c.i, b.members[c.i].items < b.most(b.members[c.i])
+}
+
+// most is how many items m may have now.
+func (b *Balance) most(m *member) int {
+	if len(m.samples) == 0 {
+		return (b.places + 1) / 2
+	}
+	return b.places
+}
+
+func (m *member) size() float64 {
+	if m.Size > 0 {
+		return m.Size
+	}
+	return 1
 }
 
 // first is the candidate that finishes first; among equals the one with most room.
@@ -370,8 +390,8 @@ func (b *Balance) least() int {
 // finish is in how long m would be done with one more item.
 func (b *Balance) finish(m *member) time.Duration {
 	each := m.each
-	if each == 0 {
-		each = b.mean()
+	if len(m.samples) == 0 {
+		each = b.likely(m)
 	}
 	gone := time.Duration(0)
 	if m.items > 0 {
@@ -380,19 +400,19 @@ func (b *Balance) finish(m *member) time.Duration {
 	return time.Duration(m.items+1)*each - gone
 }
 
-// mean is the time that a card takes of which nothing is known yet.
-func (b *Balance) mean() time.Duration {
-	var sum time.Duration
+// likely is the time that m takes for an item, of which nothing is known yet.
+func (b *Balance) likely(m *member) time.Duration {
+	var work float64
 	n := 0
-	for _, m := range b.members {
-		if m.each > 0 {
-			sum, n = sum+m.each, n+1
+	for _, x := range b.members {
+		if len(x.samples) > 0 {
+			work, n = work+float64(x.each)*x.size(), n+1
 		}
 	}
 	if n == 0 {
-		return time.Second
+		work, n = float64(time.Second), 1
 	}
-	return sum / time.Duration(n)
+	return time.Duration(work / float64(n) / m.size())
 }
 
 func (m *member) busyAt(now time.Time) time.Duration {

@@ -123,12 +123,39 @@ func TestBalanceBySpeed(t *testing.T) {
 	balanced(t, b)
 }
 
+// TestBalanceBySize: of which nothing is measured yet goes by its size.
+func TestBalanceBySize(t *testing.T) {
+	var c clock
+	ms := named(2)
+	ms[0].Size, ms[1].Size = 30, 100
+	b := gpu.NewBalance(gpu.BalanceOptions{Places: 6, Now: c.Now}, ms...)
+	var at []int
+	for range 4 {
+		p := take(t, b, gpu.Ask{})
+		at = append(at, p.Member())
+		defer p.Leave(false)
+	}
+	if !slices.Equal(at, []int{1, 0, 1, 1}) {
+		t.Errorf("items are on %v", at)
+	}
+}
+
 // TestBalanceEqual: cards of one speed have as many items each, and no more than
 // there are places.
 func TestBalanceEqual(t *testing.T) {
 	var c clock
 	b := gpu.NewBalance(gpu.BalanceOptions{Places: 2, Now: c.Now}, named(3)...)
 	var all []*gpu.Place
+	for range 3 { // of which nothing is known
+		all = append(all, take(t, b, gpu.Ask{}))
+	}
+	if !waits(t, b, gpu.Ask{}) {
+		t.Error("a card of which nothing is known has all its places taken at once")
+	}
+	for _, p := range all {
+		c.work(p, time.Second)
+	}
+	all = nil
 	for range b.Places() {
 		all = append(all, take(t, b, gpu.Ask{}))
 	}

@@ -63,6 +63,7 @@ func (o SpreadOptions) Spread(members ...groth16.Arithmetic) (*Set, error) {
 		c := gpu.Member{Name: m.Name(), Lost: func() error { return lost(m) }}
 		if d, ok := m.(interface{ Device() gpu.Device }); ok {
 			c.Room = func() (int64, error) { return gpu.Available(d.Device()) }
+			c.Size = float64(d.Device().Info().SMs)
 		}
 		cards, s.lanes = append(cards, c), append(s.lanes, newLanes(o.Lanes))
 	}

@@ -63,16 +63,20 @@ func (b *bench) onAll(lanes map[string]int) (*stages.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.p.Arith = set
+	b.use(set)
+	return set, nil
+}
+
+// use makes the prover use a set, which knows the cards' speed from one batch to
+// the next.
+func (b *bench) use(set *stages.Set) {
+	b.p.Arith, b.p.B2 = set, nil
 	switch b.b2 {
 	case "auto":
 		b.p.B2 = stages.Either(set, b.host)
 	case "cpu":
 		b.p.B2 = b.host
-	default:
-		b.p.B2 = nil
 	}
-	return set, nil
 }
 
 // compare proves the batch on the first card and on all of them, in turns, and
@@ -84,7 +88,8 @@ func (b *bench) compare(ctx context.Context, set string) error {
 	}
 	n := len(b.engines)
 	many, lanes := forCards(one, n)
-	if _, err := b.onAll(lanes); err != nil {
+	spread, err := b.onAll(lanes)
+	if err != nil {
 		return err
 	}
 	// Page-locked buffers, pools and tables of every card are made by the first.
@@ -100,10 +105,7 @@ func (b *bench) compare(ctx context.Context, set string) error {
 			return err
 		}
 		alone = append(alone, time.Since(begun))
-		spread, err := b.onAll(lanes)
-		if err != nil {
-			return err
-		}
+		b.use(spread)
 		took, err := b.turn(ctx, spread, many, round == max(b.rounds, 1)-1)
 		if err != nil {
 			return err
@@ -132,6 +134,7 @@ func (b *bench) turn(ctx context.Context, set *stages.Set, settings pipeline.Set
 	for _, e := range b.engines {
 		before = append(before, e.Stats())
 	}
+	worked := set.Balance().Stats()
 	var samplers []*driver.Sampler
 	for _, c := range b.cards {
 		samplers = append(samplers, c.Sample(false))
@@ -152,7 +155,7 @@ func (b *bench) turn(ctx context.Context, set *stages.Set, settings pipeline.Set
 	fmt.Printf("\n%-10s%8s%10s%10s%8s%14s%14s%12s%12s\n", "card", "items", "at once", "ms each", "at work", "memory, peak", "keys, tables", "up", "down")
 	for i, s := range set.Balance().Stats() {
 		e := b.engines[i].Stats()
-		fmt.Printf("%-10s%8d%10d%10.1f%7.0f%%%14s%14s%12s%12s\n", s.Name, s.Finished, s.Most, s.Each.Seconds()*1e3, 100*s.Busy.Seconds()/took.Seconds(),
+		fmt.Printf("%-10s%8d%10d%10.1f%7.0f%%%14s%14s%12s%12s\n", s.Name, s.Finished-worked[i].Finished, s.Most, s.Each.Seconds()*1e3, 100*(s.Busy-worked[i].Busy).Seconds()/took.Seconds(),
 			size(alloc.Default().Peak(b.engines[i].Device().Space())), size(e.Resident+e.Tables), size(e.Up-before[i].Up), size(e.Down-before[i].Down))
 	}
 	for i, u := range usage {
