@@ -226,7 +226,7 @@ func (e *engine) pump(node int32) {
 		e.depart(s.emitter, node)
 		e.ready.Put(&s.emitter)
 	}
-	for s.room.Len() > 0 && !(s.sending && s.o.Due()) {
+	for s.room.Len() > 0 && (!s.sending || !s.o.Due()) {
 		var i int32
 		s.room.Take(&i)
 		e.waited(i)
