@@ -59,6 +59,7 @@ func run(ctx context.Context, args []string) error {
 	proofs := fs.Int("proofs", 2, "measured proofs in each process, after one that is not")
 	cache := fs.String("cache", filepath.Join(os.TempDir(), "snarkline-peers"), "folder for circuits and keys")
 	snarkjsLog := fs.Int("snarkjs-log", 18, "largest log2 for which snarkjs runs; 0 leaves it out")
+	only := fs.String("provers", "gnark,read,same,folded,plain,batch,same-batch", "in-process provers, a list that begins with gnark")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -67,6 +68,16 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b := bench{rounds: *rounds, proofs: *proofs, snarkjs: os.Getenv("SNARKJS"), snarkjsLog: *snarkjsLog}
+	for name := range strings.SplitSeq(*only, ",") {
+		p, ok := map[string]string{
+			"gnark": proverGnark, "read": proverRead, "same": proverSame, "folded": proverFolded,
+			"plain": proverPlain, "batch": proverBatch, "same-batch": proverSameB,
+		}[name]
+		if !ok || (len(b.provers) == 0) != (p == proverGnark) {
+			return fmt.Errorf("-provers: %q is unknown, or not in its place", name)
+		}
+		b.provers = append(b.provers, p)
+	}
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}

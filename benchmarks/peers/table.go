@@ -22,6 +22,7 @@ import (
 type bench struct {
 	self           string
 	rounds, proofs int
+	provers        []string
 	snarkjs        string // cli.cjs; empty leaves snarkjs out
 	snarkjsLog     int
 	command        string // the command snarkline, built for the run
@@ -60,7 +61,7 @@ func (b *bench) all(ctx context.Context, settings []setting, cache string) error
 
 // inProcess measures proofs alone: gnark against Snarkline.
 func (b *bench) inProcess(ctx context.Context, tw *tabwriter.Writer, s setting) error {
-	provers := []string{proverGnark, proverRead, proverSame, proverFolded, proverPlain}
+	provers := b.provers
 	samples := map[string][]meter.Sample{}
 	for range b.rounds {
 		for _, p := range provers {
@@ -141,11 +142,23 @@ func printRows(tw *tabwriter.Writer, provers []string, samples map[string][]mete
 		if m.Base > 0 {
 			base = humanize.IBytes(uint64(m.Base))
 		}
-		fmt.Fprintf(tw, "  %s\t%.2f s\t%.2f s\t%s\t%s\t%.2f\t%.2f\n", p, m.Wall.Seconds(), m.CPU.Seconds(),
-			humanize.IBytes(uint64(m.Peak)), base, m.Wall.Seconds()/first.Wall.Seconds(),
-			float64(m.Peak)/float64(first.Peak))
+		fmt.Fprintf(tw, "  %s\t%.2f s\t%.2f s\t%s\t%s\t%s\t%s\n", p, m.Wall.Seconds(), m.CPU.Seconds(),
+			humanize.IBytes(uint64(m.Peak)), base,
+			against(m.Wall.Seconds()/first.Wall.Seconds(), bars[p].time),
+			against(float64(m.Peak)/float64(first.Peak), bars[p].memory))
 	}
 	fmt.Fprintln(tw)
+}
+
+// against is a ratio beside its bar, if there is one.
+func against(ratio, bar float64) string {
+	switch {
+	case bar == 0:
+		return fmt.Sprintf("%.2f", ratio)
+	case ratio > bar:
+		return fmt.Sprintf("%.2f (%.2f missed)", ratio, bar)
+	}
+	return fmt.Sprintf("%.2f (%.2f ok)", ratio, bar)
 }
 
 func (b *bench) child(ctx context.Context, what string, s setting) ([]byte, error) {

@@ -158,6 +158,31 @@ func TestMSMG1(t *testing.T) {
 	}
 }
 
+// TestMSMG1EverySize has every number of terms from 1 to 70, and those around
+// powers of two.
+func TestMSMG1EverySize(t *testing.T) {
+	rng := newRand(t)
+	var sizes []int
+	for n := 1; n <= 70; n++ {
+		sizes = append(sizes, n)
+	}
+	for p := 128; p <= 1024; p *= 2 {
+		sizes = append(sizes, p-1, p, p+1)
+	}
+	ctx, pts := context.Background(), pointsG1(rng, 1025, true)
+	for _, n := range sizes {
+		q := queryG1(pts[:n])
+		w := scalarsG1(rng, n, []string{"random", "short", "bits"}[n%3])
+		got, err := engineG1(2+10*(n%2)).MSMG1(ctx, nil, q, w, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != refG1(t, q, w, nil) {
+			t.Errorf("n %d: wrong sum", n)
+		}
+	}
+}
+
 func TestMSMG1QueriesAndPicks(t *testing.T) {
 	defer alloc.CheckLeaks(t)
 	for _, workers := range []int{2, 12} {

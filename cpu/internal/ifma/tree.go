@@ -4,9 +4,9 @@ import "context"
 
 const (
 	chunk    = 16384 // points that a tree takes at once
-	pieces   = 64   // points of a long segment that become one partial sum
-	partials = 2048 // partial sums of a long segment that are kept
-	singles  = 64   // conversions collected
+	pieces   = 64    // points of a long segment that become one partial sum
+	partials = 2048  // partial sums of a long segment that are kept
+	singles  = 64    // conversions collected
 )
 
 // batch is the number of pairs under one inversion: as many as keep the records
