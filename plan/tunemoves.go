@@ -210,12 +210,13 @@ func (t *tuner) buys(best *try) error {
 		if r := best.rate(); r > 0 {
 			g = max(n.rate()/r-1, 0)
 		}
-		buy := Buy{What: what, Throughput: n.rate(), Gain: g, Retuned: n != from && g > 0, Point: n.p}
+		other := difference(best.p, n.p)
+		buy := Buy{What: what, Throughput: n.rate(), Gain: g, Retuned: len(other) > 0 && g > gain, Point: n.p}
 		buy.Text = fmt.Sprintf("%s would bring nothing", what)
 		if g > gain {
 			buy.Text = fmt.Sprintf("%s would bring %.1f%% more", what, 100*g)
 			if buy.Retuned {
-				buy.Text += " (with other settings: " + strings.Join(difference(best.p, n.p), " ") + ")"
+				buy.Text += " (with other settings: " + strings.Join(other, " ") + ")"
 			}
 		}
 		t.out.Buys = append(t.out.Buys, buy)
@@ -279,11 +280,12 @@ func (s *Space) raise(space alloc.Space, by int64) {
 	}
 }
 
-// difference is what b sets otherwise than a.
+// difference is what b sets otherwise than a, but for budgets, of which the
+// question says it.
 func difference(a, b Point) (list []string) {
 	had := strings.Fields(a.Key())
 	for _, s := range strings.Fields(b.Key()) {
-		if !slices.Contains(had, s) {
+		if !slices.Contains(had, s) && !strings.HasPrefix(s, budgetAxis+".") {
 			list = append(list, s)
 		}
 	}

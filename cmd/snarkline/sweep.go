@@ -13,6 +13,7 @@ import (
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/progress"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/plan"
+	"github.com/snarkline/snarkline/report"
 	"github.com/snarkline/snarkline/stages"
 )
 
@@ -29,6 +30,7 @@ type sweepCmd struct {
 	Results  string   `placeholder:"FILE" help:"Append every result to this file, and do not run again what is in it."`
 
 	CSV  string `name:"csv" placeholder:"FILE" help:"Write all rows as CSV."`
+	HTML string `name:"html" placeholder:"FILE" help:"Draw the sweep as one HTML page: throughput against memory, heat maps, every setting."`
 	Rows int    `default:"20" placeholder:"N" help:"Rows of the table, 0 for all (default: 20)."`
 }
 
@@ -107,7 +109,15 @@ func (c *sweepCmd) check(a *app) error {
 	case len(c.From) > 0 && c.Verify == 0 && a.workload != nil:
 		return usagef("with --from nothing is run but what --verify asks for; leave out what stands behind --, or give --verify")
 	}
-	return a.writable(file{"--csv", c.CSV})
+	claims, err := a.claims()
+	if err != nil {
+		return err
+	}
+	files := []file{{"--csv", c.CSV}, {"--html", c.HTML}}
+	if err := claimWrites(claims, append(files, file{"--results", c.Results})...); err != nil {
+		return err
+	}
+	return a.writable(files...)
 }
 
 // runners are what makes the runs, and over which space.
@@ -228,6 +238,11 @@ func (c *sweepCmd) report(a *app, r *plan.SweepResult) error {
 	if c.CSV != "" {
 		if err := outfile.Stream(c.CSV, r.WriteCSV); err != nil {
 			return err
+		}
+	}
+	if c.HTML != "" {
+		if err := outfile.Stream(c.HTML, func(w io.Writer) error { return report.Sweep(w, r) }); err != nil {
+			return fmt.Errorf("--html: %w", err)
 		}
 	}
 	out := sweepOutput{OK: true, Best: r.Best(), Front: r.Pareto(alloc.Host), Sweep: r}

@@ -49,7 +49,8 @@ var smallDemo = []string{"--", "demo", "--log-constraints", "11", "--curve", "bn
 func TestSweepSimulated(t *testing.T) {
 	model := write(t, "m.toml", testModel)
 	out := filepath.Join(t.TempDir(), "rows.csv")
-	r := sl(t, codeOK, "sweep", "--json", "synthesize.workers=1..3", "h-msm.workers=1,2", "cores=4,8", "--budget", "2GiB", "--from", model, "--csv", out, "--items", "12")
+	page := out + ".html"
+	r := sl(t, codeOK, "sweep", "--json", "synthesize.workers=1..3", "h-msm.workers=1,2", "cores=4,8", "--budget", "2GiB", "--from", model, "--csv", out, "--html", page, "--items", "12")
 	res := decode[sweepOutput](t, r.stdout)
 	if !res.OK || len(res.Sweep.Rows) != 12 || res.Best == nil || res.Best.Choices["cores"] != "8" || len(res.Front) == 0 {
 		t.Fatalf("%+v", res)
@@ -65,6 +66,9 @@ func TestSweepSimulated(t *testing.T) {
 	}
 	if recs, err := csv.NewReader(strings.NewReader(string(text))).ReadAll(); err != nil || len(recs) != 13 || recs[0][2] != "cores" {
 		t.Errorf("%v %v", err, recs)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "</html>") {
+		t.Errorf("the page: %v", err)
 	}
 	table := sl(t, codeOK, "sweep", "synthesize.workers=1..3", "--from", model).stdout
 	if !strings.Contains(table, "items/s") || !strings.Contains(table, "best: synthesize.workers=") || strings.Count(table, "simulated") != 3 {
@@ -175,6 +179,9 @@ func TestSweepRefuses(t *testing.T) {
 		{codeUsage, "needs --from", []string{"sweep", "ntt.workers=1", "--verify", "2"}},
 		{codeUsage, "prove or demo", []string{"sweep", "ntt.workers=1", "--", "setup"}},
 		{codeUsage, "leave out --proof", []string{"sweep", "ntt.workers=1", "--", "prove", "--key", "k", "--witness", "w", "--proof", "p"}},
+		{codeUsage, "leave out --trace", []string{"sweep", "ntt.workers=1", "--", "demo", "--trace", "x"}},
+		{codeUsage, "leave out --live", []string{"tune", "--", "demo", "--live"}},
+		{codeUsage, "both", []string{"sweep", "ntt.workers=1", "--from", model, "--csv", "x", "--html", "x"}},
 		{codeUsage, "behind --: ", []string{"sweep", "ntt.workers=1", "--", "prove", "--bogus"}},
 		{codeUsage, "only once", []string{"sweep", "ntt.workers=1", "--", "prove", "--key", "k", "--witness", "-"}},
 		{codeUsage, "nothing is run", []string{"sweep", "ntt.workers=1", "--from", model, "--", "demo"}},

@@ -97,3 +97,32 @@ func TestTuneProves(t *testing.T) {
 		t.Errorf("%v %s", err, text)
 	}
 }
+
+// TestTuneRecords: a run is recorded, tuned by, and kept; plan reads what was
+// kept, and what plan writes is a recording too.
+func TestTuneRecords(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	dir := t.TempDir()
+	out, rec, sim := filepath.Join(dir, "s.toml"), filepath.Join(dir, "run.trace"), filepath.Join(dir, "sim.trace")
+	r := sl(t, codeOK, append([]string{"tune", "--json", "--budget", "64MiB", "--record", rec, "-o", out, "--max-workers", "2", "--items", "6"}, smallDemo...)...)
+	tu := decode[tuneResult](t, r.stdout).Tuning
+	if m := tu.Choice.Measured; !m.OK() || m.Items != 6 || tu.Choice.Simulated.Items != 6 || tu.Choice.Settings.Budget["host"] != 64<<20 {
+		t.Errorf("%+v", tu.Choice)
+	}
+	res := decode[planResult](t, sl(t, codeOK, "plan", rec, "--json", "--set", "synthesize.workers=2", "--record", sim).stdout)
+	if len(res.Rows) != 3 || !res.Rows[0].Recorded || res.Rows[0].Prediction != nil || res.Rows[0].Outcome.Items != 6 || res.Rows[2].Outcome.Items != 6 {
+		t.Fatalf("%+v", res)
+	}
+	recorded, same := res.Rows[0].Outcome, res.Rows[1].Outcome
+	if recorded.Throughput <= 0 || recorded.Peak[0] <= 0 || recorded.Peak[0] > 64<<20 || recorded.Latency <= 0 || recorded.Stage("h-msm").Busy <= 0 {
+		t.Errorf("%+v", recorded)
+	}
+	// How near is the business of the fit; that it is the same run is clear.
+	if ratio := same.Throughput / recorded.Throughput; ratio < 0.3 || ratio > 3 {
+		t.Errorf("recorded %v items/s, simulated %v", recorded.Throughput, same.Throughput)
+	}
+	again := decode[planResult](t, sl(t, codeOK, "plan", sim, "--json").stdout)
+	if o := again.Rows[0].Outcome; o.Items != 6 || o.Wall.Round(1e6) != res.Rows[2].Outcome.Wall.Round(1e6) {
+		t.Errorf("%+v was written as %+v", res.Rows[2].Outcome, o)
+	}
+}

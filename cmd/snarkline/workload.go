@@ -57,10 +57,16 @@ func newWorkload(args []string) (*workload, error) {
 	g := &w.cli.globals
 	for _, f := range []file{
 		{"--report", g.Report}, {"--profile", g.Profile}, {"--offheap-profile", g.OffheapProfile},
+		{"--trace", w.cli.Prove.Trace + w.cli.Demo.Trace},
 		{"--proof", w.cli.Prove.Proof}, {"--public", w.cli.Prove.Public},
 	} {
 		if f.path != "" {
 			return nil, usagef("behind --: leave out %s: every run would write there", f.flag)
+		}
+	}
+	for _, live := range []liveFlags{w.cli.Prove.liveFlags, w.cli.Demo.liveFlags} {
+		if live != (liveFlags{}) {
+			return nil, usagef("behind --: leave out --live, --live-web, --metrics and --otlp: runs are watched one at a time, by prove and demo")
 		}
 	}
 	if w.name == "prove" && slices.Contains(append(w.cli.Prove.Witness, append(w.cli.Prove.Input, w.cli.Prove.Files...)...), "-") {
