@@ -214,7 +214,7 @@ func TestConfigErrorsNameTheLine(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range [][]string{{}, {"prove"}, {"verify"}, {"setup"}, {"inspect"}, {"export"}, {"export", "key"}, {"demo"}, {"devices"}} {
+	for _, args := range [][]string{{}, {"prove"}, {"verify"}, {"setup"}, {"inspect"}, {"export"}, {"export", "key"}, {"demo"}, {"plan"}, {"sweep"}, {"tune"}, {"devices"}} {
 		var out, errs strings.Builder
 		if code := run(t.Context(), append(args, "--help"), nil, &out, &errs); code != 0 || errs.Len() > 0 {
 			t.Errorf("%v: code %d, %s", args, code, errs.String())
