@@ -118,7 +118,7 @@ func (t cellTexts) Plot(c draw.Canvas, p *plot.Plot) {
 			text, class = valueText(t.Unit, cell.Value), fmt.Sprintf("t-h%d", max(0, min(nbHeat-1, shade)))
 		} else {
 			tip = fmt.Sprintf(` data-tip="%s"`, html.EscapeString(fmt.Sprintf("%s=%s, %s=%s\nno run came to its end\n%s",
-				t.heat.X.Name, t.heat.X.Values[cell.X], t.heat.Y.Name, t.heat.Y.Values[cell.Y], cell.Why)))
+				t.X.Name, t.X.Values[cell.X], t.Y.Name, t.Y.Values[cell.Y], cell.Why)))
 		}
 		row := ""
 		if cell.Row >= 0 {

@@ -69,7 +69,7 @@ func (l *layout) links(layer int, s spot, side int) (at []float64) {
 		return nil
 	}
 	for _, o := range l.Layers[layer+side] {
-		near := false
+		var near bool
 		switch {
 		case s.Node >= 0 && o.Node >= 0:
 			a, b := s.Node, o.Node

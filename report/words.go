@@ -120,12 +120,11 @@ func listed(names []string) string {
 
 // spaceText names a space for people.
 func spaceText(s alloc.Space) string {
-	switch i := s.DeviceIndex(); {
-	case s == alloc.Host:
+	switch s {
+	case alloc.Host:
 		return "host memory"
-	case s == alloc.Pinned:
+	case alloc.Pinned:
 		return "pinned memory"
-	default:
-		return fmt.Sprintf("memory of device %d", i)
 	}
+	return fmt.Sprintf("memory of device %d", s.DeviceIndex())
 }

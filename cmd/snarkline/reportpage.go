@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -39,7 +40,7 @@ type reportResult struct {
 func (c *reportCmd) Run(a *app) error {
 	path := c.Output
 	if path == "" {
-		if outfile.IsStream(c.File) {
+		if st, err := os.Stat(c.File); err == nil && !st.Mode().IsRegular() {
 			return usagef("-o: say where the page goes; %s is no file that it could stand beside", c.File)
 		}
 		path = strings.TrimSuffix(c.File, filepath.Ext(c.File)) + ".html"
