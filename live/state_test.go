@@ -232,3 +232,20 @@ func BenchmarkOnEvent(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkSnapshot(b *testing.B) {
+	state := live.New(live.Options{})
+	g := synth.Graph(synth.Options{Items: 50, Options: []pipeline.Option{pipeline.Listen(state)}})
+	state.Watch(g)
+	r, err := g.Run(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	state.End(r, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := json.Marshal(state.Snapshot()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -34,10 +34,7 @@ type tracing struct {
 // traceTo makes spans for the collector at a URL. It does not try to reach it.
 func traceTo(ctx context.Context, to string) (*tracing, error) {
 	u, err := url.Parse(to)
-	if err != nil {
-		return nil, errors.New("this is no URL")
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("want a URL such as http://127.0.0.1:4318")
 	}
 	if u.Path == "" || u.Path == "/" {

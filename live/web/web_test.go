@@ -43,8 +43,15 @@ func closeNow(t *testing.T, s *Server) {
 	}
 }
 
+// answer is what a request got.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
 // fetch sends a request over a connection of its own.
-func fetch(t *testing.T, method, url, host string) (*http.Response, string) {
+func fetch(t *testing.T, method, url, host string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
@@ -62,7 +69,7 @@ func fetch(t *testing.T, method, url, host string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
 func TestReadOnlyAndOwnNameAlone(t *testing.T) {
@@ -80,14 +87,14 @@ func TestReadOnlyAndOwnNameAlone(t *testing.T) {
 		{"GET", "state.json", "10.0.0.1", 421}, {"GET", "", "localhost.evil.example", 421},
 		{"GET", "nothing", "", 404}, {"GET", "assets/", "", 404}, {"GET", "..%2fserver.go", "", 404},
 	} {
-		resp, body := fetch(t, c.method, url+c.path, c.host)
-		if resp.StatusCode != c.code {
-			t.Errorf("%s /%s of %q: %d, want %d: %s", c.method, c.path, c.host, resp.StatusCode, c.code, body)
+		resp := fetch(t, c.method, url+c.path, c.host)
+		if resp.code != c.code {
+			t.Errorf("%s /%s of %q: %d, want %d: %s", c.method, c.path, c.host, resp.code, c.code, resp.body)
 		}
-		if resp.Header.Get("Access-Control-Allow-Origin") != "" {
+		if resp.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s /%s lets other origins read", c.method, c.path)
 		}
-		if csp := resp.Header.Get("Content-Security-Policy"); c.code == 200 && !strings.Contains(csp, "default-src 'none'") {
+		if csp := resp.header.Get("Content-Security-Policy"); c.code == 200 && !strings.Contains(csp, "default-src 'none'") {
 			t.Errorf("/%s: policy %q", c.path, csp)
 		}
 	}
@@ -133,7 +140,7 @@ func watch(t *testing.T, url string, wait func()) *viewer {
 		t.Fatal(err)
 	}
 	tr := &http.Transport{}
-	resp, err := tr.RoundTrip(req)
+	resp, err := tr.RoundTrip(req) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,9 +312,9 @@ func TestSlowViewer(t *testing.T) {
 func TestTooManyViewers(t *testing.T) {
 	s := served(t, live.New(live.Options{}), Options{Viewers: 1})
 	v := watch(t, s.URL(), func() {})
-	resp, _ := fetch(t, "GET", s.URL()+"events", "")
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("the second viewer of one: %s", resp.Status)
+	resp := fetch(t, "GET", s.URL()+"events", "")
+	if resp.code != http.StatusServiceUnavailable || resp.header.Get("Retry-After") == "" {
+		t.Errorf("the second viewer of one: %d", resp.code)
 	}
 	closeNow(t, s)
 	<-v.done
