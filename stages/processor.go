@@ -179,7 +179,7 @@ func (p *Prover) kept(ar any, drop func(), err error) error {
 		p.Key.OnClose(func() error { drop(); return nil })
 	}
 	if l, ok := ar.(groth16.Arithmetic); ok && lost(l) != nil {
-		return nil
+		return nil //nolint:nilerr // the report says that it is lost
 	}
 	return err
 }
