@@ -136,7 +136,7 @@ func (r *SweepResult) Grid(x, y int, m Metric) []Cell {
 		c := &cells[at]
 		if !o.OK() {
 			if c.Fail++; c.Why == "" {
-				c.Why = o.Failure.Error()
+				c.Why = o.Failure.String()
 			}
 			continue
 		}

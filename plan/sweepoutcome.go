@@ -90,8 +90,14 @@ type Failure struct {
 	At   time.Duration `json:"at_ns,omitempty"` // since the run began, where it is known
 }
 
-// Error is the text with its kind.
-func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Text }
+// String is the text with its kind.
+func (f *Failure) String() string { return string(f.Kind) + ": " + f.Text }
+
+// FailureError is a Failure as an error: that of a tuning that finds nothing.
+type FailureError struct{ Failure *Failure }
+
+// Error is the failure's text with its kind.
+func (e *FailureError) Error() string { return e.Failure.String() }
 
 // OK reports whether the run came to its end. A nil Outcome did not.
 func (o *Outcome) OK() bool { return o != nil && o.Failure == nil }
@@ -115,13 +121,13 @@ func FailureOf(err error) (*Failure, bool) {
 		overdraw *alloc.OverdrawError
 		noMemory *alloc.NoMemoryError
 		stage    *pipeline.StageError
-		failure  *Failure
+		failure  *FailureError
 	)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil, false
 	case errors.As(err, &failure):
-		return failure, true
+		return failure.Failure, true
 	case errors.As(err, &tooLarge), errors.As(err, &admit):
 		return &Failure{Kind: TooLarge, Text: err.Error()}, true
 	case errors.As(err, &noMemory):

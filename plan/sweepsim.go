@@ -188,7 +188,7 @@ func (s *Simulated) Predict(p Point, opts ...Option) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	set.Settings = set.Settings.Merge(p.Settings)
+	set.Settings = set.Merge(p.Settings)
 	if len(opts) > 0 {
 		sim, err := NewSimulator(s.graph, c, opts...)
 		if err != nil {

@@ -126,7 +126,7 @@ func (r *SweepResult) what(i int) string {
 	o := row.Outcome()
 	switch {
 	case o.Failure != nil:
-		return o.Failure.Error()
+		return o.Failure.String()
 	case !r.fits(i):
 		return "over the limit"
 	case row.Measured == nil:
@@ -179,7 +179,7 @@ func (r *SweepResult) WriteCSV(w io.Writer) error {
 			}
 			why := ""
 			if o.Failure != nil {
-				why = o.Failure.Error()
+				why = o.Failure.String()
 			}
 			rec = append(rec, strconv.FormatInt(o.Resident, 10), why)
 		}

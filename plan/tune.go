@@ -245,9 +245,9 @@ func (t *tuner) nothingFits() error {
 		}
 	}
 	if o.Failure == nil {
-		return &Failure{Kind: TooLarge, Text: fmt.Sprintf("every setting takes more than %v: the first %v", t.within, o.Peak)}
+		return &FailureError{&Failure{Kind: TooLarge, Text: fmt.Sprintf("every setting takes more than %v: the first %v", t.within, o.Peak)}}
 	}
-	return fmt.Errorf("no setting of %d fits: %w", t.out.Runs, o.Failure)
+	return fmt.Errorf("no setting of %d fits: %w", t.out.Runs, &FailureError{o.Failure})
 }
 
 // prove makes the real run of the choice.

@@ -178,8 +178,8 @@ func TestTuneChoosesSmall(t *testing.T) {
 		t.Errorf("%v, %+v", err, tight.Choice.Outcome())
 	}
 	_, err = Tune(t.Context(), space, sim, Within(alloc.HostBytes(1)))
-	var f *Failure
-	if !errors.As(err, &f) || f.Kind != TooLarge {
+	var f *FailureError
+	if !errors.As(err, &f) || f.Failure.Kind != TooLarge {
 		t.Errorf("%v", err)
 	}
 }

@@ -106,7 +106,7 @@ func (p *sweepView) head(s *plan.SweepResult, best *plan.Row) {
 		}
 		if o := r.Outcome(); o != nil && o.Failure != nil {
 			failed++
-			reasons[o.Failure.Error()]++
+			reasons[o.Failure.String()]++
 		}
 	}
 	did := []string{}
@@ -174,7 +174,7 @@ func (p *sweepView) tell(s *plan.SweepResult, i int) {
 		switch {
 		case o == nil:
 		case o.Failure != nil:
-			lines = append(lines, how+": "+o.Failure.Error())
+			lines = append(lines, how+": "+o.Failure.String())
 		default:
 			lines = append(lines, fmt.Sprintf("%s: %s items a second, peak %s", how, digits(o.Throughput), o.Peak))
 		}

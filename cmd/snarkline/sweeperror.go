@@ -9,11 +9,11 @@ import (
 // sweepError gives errors of sweeps and tunings their exit codes.
 func sweepError(err error) error {
 	var meaning *plan.MeaningError
-	var failure *plan.Failure
+	var failure *plan.FailureError
 	switch {
 	case errors.As(err, &meaning):
 		return usagef("--results: %w", err)
-	case errors.As(err, &failure) && failure.Kind != plan.Broken:
+	case errors.As(err, &failure) && failure.Failure.Kind != plan.Broken:
 		return &codedError{codeMemory, err}
 	}
 	return err

@@ -150,7 +150,7 @@ func (t *tuning) open() (err error) {
 		return err
 	}
 	if !o.OK() {
-		return &codedError{codeMemory, fmt.Errorf("record a run: %w", o.Failure)}
+		return &codedError{codeMemory, fmt.Errorf("record a run: %w", &plan.FailureError{Failure: o.Failure})}
 	}
 	t.p, err = openPlanFile(path, "")
 	return err

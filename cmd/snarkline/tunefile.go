@@ -90,7 +90,7 @@ func outcomeText(o *plan.Outcome) string {
 		return "nothing"
 	}
 	if o.Failure != nil {
-		return o.Failure.Error()
+		return o.Failure.String()
 	}
 	return fmt.Sprintf("%s items/s (%s for %d), peak %v", rateText(o.Throughput), round(o.Wall), o.Items, o.Peak)
 }
