@@ -3,11 +3,13 @@
 // own, and prints time and peak resident memory side by side.
 //
 // gnark and Snarkline are measured inside a process that has loaded circuit
-// and key: the proof alone. snarkjs and the command snarkline are measured as
+// and key: the proof alone, or a batch of 8, whose time is divided by 8 (gnark's
+// Prove has no batches: it is compared with one proof). snarkjs and the command snarkline are measured as
 // whole processes on the same .zkey and .wtns, loading included.
 //
 // Keys are made once from one toxic waste in every form (gnark's, folded, .zkey)
-// and kept in -cache.
+// and kept in -cache. With -provers, -curves, -kinds and -log a run takes as
+// long as one likes; ratios are printed beside the bars of this project.
 package main
 
 import (
