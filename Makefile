@@ -8,7 +8,7 @@ SNARKJS   ?= $(TOOLS)/node_modules/snarkjs/build/cli.cjs
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
-.PHONY: demo test emulated race lint fuzz interop bench bench-peers bench-gpu generate generated build clean help
+.PHONY: demo test emulated race lint fuzz interop bench bench-peers bench-cpu bench-gpu bench-plan bench-filecoin bench-recording generate generated build clean help
 
 demo: ## prove and verify a batch of SHA-256 partitions under a budget; writes demo-report.json
 	$(GO) run ./cmd/snarkline demo --report demo-report.json
@@ -38,6 +38,18 @@ bench: ## the micro-benchmarks, and a batch within a budget
 bench-peers: $(SNARKJS) ## gnark, snarkjs and Snarkline side by side: time and peak RSS
 	SNARKJS="$(SNARKJS)" $(GO) run ./benchmarks/peers
 
+bench-cpu: ## the CPU's arithmetic beside gnark-crypto's, and whole proofs beside gnark's
+	$(GO) run ./benchmarks/arithmetic
+
+bench-plan: ## settings simulated from one recording, then run: predicted beside measured
+	$(GO) run ./benchmarks/plan
+
+bench-filecoin: ## the published runs of a Filecoin prover beside what the model says of them
+	$(GO) run ./benchmarks/filecoin
+
+bench-recording: ## what recording a run costs
+	$(GO) run ./benchmarks/recording
+
 bench-gpu: ## on a card: transforms, sorts and sums by size, then whole partitions
 	SNARKLINE_TEST_DEVICE=cuda:0 $(GO) test ./cuda/kernels -run '^$$' -bench 'NTT|Sort|Sums' -benchtime 1x
 	$(GO) run ./benchmarks/partition
@@ -56,7 +68,7 @@ clean: ## what make made
 	rm -rf bin $(TOOLS) demo-report.json
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 $(LINT):
 	GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VER)
