@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(told)
 		if errors.Is(context.Cause(ctx), errInterrupted) {
-			a.messagef("interrupted: giving memory back and leaving (once more to quit at once)")
+			a.messagef("%s", interruptedText)
 		}
 	})
 	defer func() {
