@@ -15,7 +15,8 @@ type measured struct {
 	Log      int     `json:"log"`
 	Batch    int     `json:"batch"`
 	On       string  `json:"on"`
-	Host     bool    `json:"host_evaluation"`
+	Host     bool    `json:"host_evaluation"` // asked for
+	There    int     `json:"evaluated_there"` // proofs that a card evaluated a, b and c for
 	Carveout string  `json:"carveout"`
 	Set      string  `json:"set"`
 	B2       string  `json:"b2"`
@@ -31,7 +32,7 @@ type measured struct {
 func (b *bench) record(w *watch, set string, wall time.Duration, up, down int64, cards []usage) error {
 	n := int64(b.batch)
 	m := measured{
-		Curve: b.id.String(), Log: b.log, Batch: b.batch, On: b.p.Arith.Name(), Host: b.p.HostEvaluation, Carveout: b.carved, Set: set, B2: b.b2,
+		Curve: b.id.String(), Log: b.log, Batch: b.batch, On: b.p.Arith.Name(), Host: b.p.HostEvaluation, There: b.there, Carveout: b.carved, Set: set, B2: b.b2,
 		Seconds: wall.Seconds(), Each: wall.Seconds() / float64(n), Up: up / n, Down: down / n, HostPeak: peaks()[0], Cards: cards,
 	}
 	err := appendTo(b.json, func(f io.Writer) error { return json.NewEncoder(f).Encode(m) })

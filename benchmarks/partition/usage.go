@@ -18,6 +18,10 @@ var onCard = []string{stages.NamePrestage, stages.NameNTT, stages.NameHMSM, stag
 // ask is how often NVML is asked how busy a card is.
 const ask = 20 * time.Millisecond
 
+// tooShort is a window of which NVML's mean tells little, since a part of it that
+// counts is from before.
+const tooShort = 3 * time.Second
+
 // watch sees how busy cards are during a batch. What it tells is of one window:
 // from the beginning of the first stage that has to do with a card to the end of
 // the last one. Synthesis before it and assembly after it are not in it.
@@ -124,6 +128,9 @@ func (u usage) String() string {
 	s := fmt.Sprintf("%s: an operation was under way in %.1f%% of %.3f s, from the first stage on the card to the end of the last", u.Card, 100*u.Busy, u.Window)
 	if u.Samples > 0 {
 		s += fmt.Sprintf("; NVML %.0f%% in the mean of %d samples of that time, at most %.0f%%", 100*u.NVML, u.Samples, 100*u.NVMLMax)
+		if u.Window < tooShort.Seconds() {
+			s += "; its samples are means of up to a second before them, so the first ones tell of the time before, too"
+		}
 	}
 	return s
 }
