@@ -18,7 +18,7 @@ import (
 type Tuning struct {
 	Space  Space         `json:"space"`
 	Choice Row           `json:"choice"` // with Measured if Verify was given
-	Start  Row           `json:"start"`  // the first value of every axis
+	Start  Row           `json:"start"`  // the base, where the axes have its values, and else their first ones
 	Limits []Limit       `json:"limits"` // what holds the choice back, the tightest first
 	Buys   []Buy         `json:"buys"`   // what more of something would bring; with a Simulated runner
 	Steps  []TuneStep    `json:"steps"`  // how the choice was come by
@@ -102,6 +102,20 @@ func (a Axis) number(v string) float64 {
 	return n
 }
 
+// baseValue is what settings have for the axis, if it is of one stage or a budget.
+func (a Axis) baseValue(s pipeline.Settings) string {
+	who, knob := a.split()
+	switch st := s.Stages[who]; a.kind() {
+	case workersAxis:
+		return strconv.Itoa(st.Workers)
+	case capacityAxis:
+		return st.Capacity.String()
+	case bytesAxis:
+		return s.Budget[knob].String()
+	}
+	return ""
+}
+
 // gain is by how much throughput must rise for a step to be kept, and what is
 // let go for a smaller setting: less than that is noise.
 const (
@@ -178,8 +192,10 @@ func (t *tuner) keep(n *try) *try {
 
 func (t *tuner) search() error {
 	first := make([]int, len(t.space.Axes))
-	for i, a := range t.space.Axes { // the first value as it was written
-		first[i] = slices.Index(a.Values, t.out.Space.Axes[i].Values[0])
+	for i, a := range t.space.Axes {
+		if first[i] = slices.Index(a.Values, a.baseValue(t.space.Base)); first[i] < 0 { // the first as it was written
+			first[i] = slices.Index(a.Values, t.out.Space.Axes[i].Values[0])
+		}
 	}
 	low, high := slices.Clone(first), slices.Clone(first)
 	for i, a := range t.space.Axes {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snarkline/snarkline/plan"
 )
@@ -149,6 +151,24 @@ func TestSweepProves(t *testing.T) {
 	r = sl(t, codeInput, "sweep", "ntt.workers=1,2", "--", "prove", "--key", at+".zkey", "--witness", "none.wtns")
 	if !strings.Contains(r.stderr, "a run failed: ") || !strings.Contains(r.stderr, "none.wtns") {
 		t.Errorf("%s", r.stderr)
+	}
+}
+
+// TestSweepInterrupted: the run that is under way ends with the sweep, and what
+// was found is kept.
+func TestSweepInterrupted(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	results := filepath.Join(t.TempDir(), "sweep.jsonl")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(1500*time.Millisecond, func() { cancel(errInterrupted) })
+	defer timer.Stop()
+	begin := time.Now()
+	r := invoke(ctx, nil, "sweep", "ntt.workers=1..50", "--results", results, "--", "demo", "--log-constraints", "11", "--curve", "bn254", "--partitions", "2")
+	if r.code != codeInterrupted || time.Since(begin) > 9*time.Second || !strings.Contains(r.stderr, "interrupted") {
+		t.Errorf("code %d after %v, %s", r.code, time.Since(begin), r.stderr)
+	}
+	if text, err := os.ReadFile(results); err != nil || !strings.HasPrefix(string(text), `{"snarkline_sweep":1`) {
+		t.Errorf("%v %s", err, text)
 	}
 }
 

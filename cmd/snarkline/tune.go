@@ -23,7 +23,7 @@ type tuneCmd struct {
 
 	From       string `placeholder:"FILE" help:"Search by this recording or model (default: record a run of the workload first)."`
 	Pipeline   string `placeholder:"FILE" help:"The pipeline that a model is of, as TOML (default: the standard one)."`
-	MaxWorkers int    `placeholder:"N" help:"Workers that a stage may get (default: the processors, 16 at most)."`
+	MaxWorkers int    `placeholder:"N" help:"Workers that a stage may get (default: as many as there are cores, 32 at most)."`
 	Items      int    `placeholder:"N" help:"Items in each run, simulated or real (default: those of the workload or the recording; 16 for a model)."`
 	Runs       int    `default:"500" placeholder:"N" help:"Simulated runs at most (default: 500)."`
 	Record     string `placeholder:"FILE" help:"Keep the recording that is made."`
@@ -105,9 +105,6 @@ func (t *tuning) check() error {
 	}
 	if _, err := os.Stat(t.Output); err == nil && !t.Force {
 		return usagef("--output: %s is there already; --force overwrites it, -o names another file", t.Output)
-	}
-	if t.MaxWorkers == 0 {
-		t.MaxWorkers = min(runtime.NumCPU(), 16)
 	}
 	return t.a.writable(file{"--output", t.Output}, file{"--record", t.Record})
 }
@@ -207,6 +204,13 @@ func (t *tuning) space() (plan.Space, plan.Settings, error) {
 	if n := t.a.flags.Workers; n > 0 {
 		t.p.costs.Machine.Cores = float64(n)
 	}
+	if t.MaxWorkers == 0 {
+		cores := runtime.NumCPU()
+		if n := int(t.p.costs.Machine.Cores); n > 0 {
+			cores = n
+		}
+		t.MaxWorkers = min(cores, 32)
+	}
 	axes := t.Axes
 	if len(axes) == 0 {
 		for _, name := range t.p.stages() {
@@ -223,14 +227,17 @@ func (t *tuning) space() (plan.Space, plan.Settings, error) {
 	return space, set, nil
 }
 
-// within is the memory that a setting may take: the machine's, but for a
-// twentieth and what is taken all the time, where no budget says less.
+// within is the memory that a setting may take: the machine's, but for what is
+// taken all the time, and for a twentieth of host memory, which others need too.
 func (t *tuning) within() (limit alloc.Amount) {
 	m := t.p.costs.Machine
 	for i, n := range m.Memory {
 		if n > 0 {
-			limit[i] = max(n-n/20-m.Base[i], 1)
+			limit[i] = max(n-m.Base[i], 1)
 		}
+	}
+	if n := m.Memory[alloc.Host]; n > 0 {
+		limit[alloc.Host] = max(limit[alloc.Host]-n/20, 1)
 	}
 	return limit
 }

@@ -126,3 +126,49 @@ func TestTuneRecords(t *testing.T) {
 		t.Errorf("%+v was written as %+v", res.Rows[2].Outcome, o)
 	}
 }
+
+// TestTuneForACard: --device-memory is the memory of the model's card, and what
+// keys leave of it is the budget there.
+func TestTuneForACard(t *testing.T) {
+	machine := "[machine]\ncores = 8\nmemory = { host = \"16GiB\" }\n"
+	model := write(t, "m.toml", strings.Replace(testModel, machine, `[machine]
+cores = 8
+memory = { host = "16GiB", device0 = "80GiB" }
+base = { device0 = "1GiB" }
+[[machine.device]]
+name = "gpu"
+space = "device0"
+[[node.ntt.makes]]
+name = "h"
+space = "device0"
+bytes = "1GiB"
+readers = [ { node = "h-msm" } ]
+`, 1))
+	out := filepath.Join(t.TempDir(), "s.toml")
+	var rate [2]float64
+	for i, size := range []string{"2GiB", "16GiB"} {
+		r := sl(t, codeOK, "tune", "--json", "--from", model, "--device-memory", size, "-o", out, "--force")
+		c := decode[tuneResult](t, r.stdout).Tuning.Choice
+		if d := c.Simulated.Peak[2]; d > int64(c.Settings.Budget["device0"]) || c.Settings.Budget["device0"] == 0 {
+			t.Errorf("%s: peak %v, budget %v", size, c.Simulated.Peak, c.Settings.Budget)
+		}
+		rate[i] = c.Simulated.Throughput
+		if text, err := os.ReadFile(out); err != nil || !strings.Contains(string(text), `device-memory = "`+size+`"`) {
+			t.Errorf("%v %s", err, text)
+		}
+	}
+	if rate[0] >= rate[1] {
+		t.Errorf("%v items/s in 2 GiB, %v in 16 GiB", rate[0], rate[1])
+	}
+	if r := sl(t, codeMemory, "tune", "--from", model, "--device-memory", "1GiB", "-o", out, "--force"); !strings.Contains(r.stderr, "keys alone") {
+		t.Errorf("%s", r.stderr)
+	}
+	sl(t, codeOK, "tune", "--from", model, "-o", out, "--force", "budget.device0=2GiB,4GiB", "h-msm.workers=1,2", "--budget", "4GiB")
+	c, err := parse(t, "prove", "--key", "k", "--witness", "w", "--config", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.settings(pipeline.Settings{}, false); err != nil || s.Budget["device0"] < 2<<30 || s.Budget["host"] != 4<<30 {
+		t.Errorf("%v %+v", err, s)
+	}
+}

@@ -43,7 +43,9 @@ func (t *tuning) settingsText(r *plan.Tuning) []byte {
 	b.WriteByte('\n')
 	flags := map[string]any{}
 	s := r.Choice.Settings
-	if n := s.Budget[alloc.Host.String()]; n > 0 {
+	if budgets := t.budgets(r); len(budgets) > 1 {
+		flags["budget"] = budgets
+	} else if n := s.Budget[alloc.Host.String()]; n > 0 {
 		flags["budget"] = n.String()
 	}
 	g := t.a.flags
@@ -82,6 +84,22 @@ func (t *tuning) settingsText(r *plan.Tuning) []byte {
 	}
 	text := strings.ReplaceAll(b.String(), "[stages]\n", "")
 	return []byte(text)
+}
+
+// budgets are those of the choice that no other flag says: of host memory, and of
+// the spaces that an axis moved.
+func (t *tuning) budgets(r *plan.Tuning) map[string]pipeline.Size {
+	out := make(map[string]pipeline.Size)
+	for name, n := range r.Choice.Settings.Budget {
+		moved := slices.ContainsFunc(r.Space.Axes, func(a plan.Axis) bool { return a.Name == "budget."+name })
+		if n > 0 && (moved || name == alloc.Host.String()) {
+			out[name] = n
+		}
+	}
+	if out[alloc.Host.String()] == 0 && len(out) > 0 {
+		out[alloc.Host.String()] = 0 // a table all the same
+	}
+	return out
 }
 
 // outcomeText is an outcome in one line.
