@@ -54,15 +54,17 @@ type sweepData struct {
 }
 
 type frontView struct {
-	Name  string
-	SVG   []template.HTML
-	Limit string
-	Dots  string // what was left out
+	Name      string
+	SVG       []template.HTML
+	Limit     string
+	Dots      string // what was left out
+	Sim, Real bool
 }
 
 type heatView struct {
 	Name, Low, High string
 	Better          string
+	Broad           bool // needs more than a column
 	SVG             template.HTML
 }
 
@@ -195,6 +197,7 @@ func (p *sweepView) front(s *plan.SweepResult, space alloc.Space) {
 		sc.Line = append(sc.Line, dot{X: float64(o.Peak[space]), Y: o.Throughput})
 		on[i] = true
 	}
+	v := frontView{Name: spaceText(space)}
 	var plain, real, front []dot
 	for i := range s.Rows {
 		r := &s.Rows[i]
@@ -203,6 +206,7 @@ func (p *sweepView) front(s *plan.SweepResult, space alloc.Space) {
 			continue
 		}
 		d := dot{X: float64(o.Peak[space]), Y: o.Throughput, R: 3.5, Ink: "sim", Row: i}
+		v.Sim = v.Sim || r.Measured == nil
 		switch {
 		case r.Measured != nil:
 			d.Ink, d.R = "real", 5
@@ -216,7 +220,7 @@ func (p *sweepView) front(s *plan.SweepResult, space alloc.Space) {
 			front = append(front, dot{X: d.X, Y: d.Y, R: 8, Ink: inkMark, Ring: true, Row: i})
 		}
 	}
-	v := frontView{Name: spaceText(space)}
+	v.Real = len(real) > 0
 	if len(plain) > maxDots {
 		step := (len(plain) + maxDots - 1) / maxDots
 		kept := plain[:0:0]
@@ -240,7 +244,9 @@ func (p *sweepView) front(s *plan.SweepResult, space alloc.Space) {
 	p.Fronts = append(p.Fronts, v)
 }
 
-// heats draws maps for pairs of axes that move, of throughput and of peaks.
+// heats draws maps for pairs of axes that move: of the throughput, and of what the
+// fastest setting takes. The least memory of all settings says nothing there: it
+// is that of the slowest.
 func (p *sweepView) heats(s *plan.SweepResult) {
 	var moving []int
 	for k, a := range s.Space.Axes {
@@ -248,22 +254,29 @@ func (p *sweepView) heats(s *plan.SweepResult) {
 			moving = append(moving, k)
 		}
 	}
-	for _, m := range s.Metrics() {
-		if m.Name != "throughput" && !strings.HasPrefix(m.Name, "peak ") {
+	metrics := s.Metrics()
+	for _, m := range metrics {
+		peak := strings.HasPrefix(m.Name, "peak ")
+		if m.Name != "throughput" && !peak {
 			continue
 		}
 		for i, x := range moving {
 			for _, y := range moving[i+1:] {
-				if len(p.Heats) == maxHeats {
-					return
-				}
-				h := heat{X: s.Space.Axes[x], Y: s.Space.Axes[y], Cells: s.Grid(x, y, m), Unit: unitOf(m)}
+				h := heat{X: s.Space.Axes[x], Y: s.Space.Axes[y], Cells: s.Grid(x, y, metrics[0]), Unit: unitOf(m)}
 				h.Label = fmt.Sprintf("%s by %s and %s", m.Name, h.X.Name, h.Y.Name)
+				if peak {
+					h.Label = fmt.Sprintf("%s of the fastest, by %s and %s", m.Name, h.X.Name, h.Y.Name)
+					for k := range h.Cells {
+						if c := &h.Cells[k]; c.Row >= 0 {
+							c.Value, _ = m.Of(s.Rows[c.Row].Outcome())
+						}
+					}
+				}
 				lo, hi, ok := h.span()
-				if !ok {
+				if !ok || lo == hi || len(p.Heats) == maxHeats {
 					continue
 				}
-				v := heatView{Name: h.Label, Low: valueText(h.Unit, lo), High: valueText(h.Unit, hi), SVG: h.draw(), Better: "more is better"}
+				v := heatView{Name: h.Label, Low: valueText(h.Unit, lo), High: valueText(h.Unit, hi), SVG: h.draw(), Better: "more is better", Broad: len(h.X.Values) > 4}
 				if !m.Larger {
 					v.Better = "less is better"
 				}
