@@ -40,7 +40,8 @@ type Step struct {
 	// there are, all who ask are slowed by the same factor.
 	Cores float64
 	// Device is the name of the one that it runs on; empty: none. An exclusive step
-	// has the device for itself, in order of asking; others share its speed equally.
+	// has the device for itself, in order of asking, and an exclusive step behind it
+	// goes on with the same one; others share its speed equally.
 	Device    string
 	Exclusive bool
 	Link      string // over which LinkBytes go; empty: the device's

@@ -31,7 +31,7 @@ func (e *engine) proceed(i int32) {
 			return
 		}
 		st := &n.steps[pr.step]
-		if st.group >= 0 && !e.acquire(i, st) {
+		if st.group >= 0 && pr.device < 0 && !e.acquire(i, st) {
 			pr.state, pr.since = wanting, e.now
 			e.waitDev[st.group].Put(&i)
 			return
@@ -80,14 +80,14 @@ func (e *engine) pass(i int32) {
 }
 
 // endStep is when a step is done: what is left of its marks is due, and its device
-// is free.
+// is free, unless the next step keeps it.
 func (e *engine) endStep(i int32) {
 	pr := &e.procs[i]
 	st := &e.p.nodes[pr.node].steps[pr.step]
 	if pr.mark < len(st.marks) && (pr.ofS > 0 || pr.ofB > 0) {
 		e.marks(i, st.marks[pr.mark:])
 	}
-	if pr.device >= 0 {
+	if pr.device >= 0 && !st.keeps {
 		e.giveBack(i, st)
 	}
 	pr.step++

@@ -61,7 +61,8 @@ type stepProg struct {
 	seconds, spread, cores float64
 	group                  int // of devices; −1: none
 	exclusive              bool
-	link                   int // −1: none
+	keeps                  bool // its device, for the next step
+	link                   int  // −1: none
 	bytes                  float64
 	marks                  []mark
 }
@@ -261,6 +262,10 @@ func (p *program) node(i int, c *Node) error {
 		}
 		length = append(length, l)
 		total += l
+		if k > 0 && s.exclusive && s.group >= 0 {
+			before := &n.steps[k-1]
+			before.keeps = before.exclusive && before.group == s.group
+		}
 		n.steps = append(n.steps, s)
 	}
 	for _, b := range c.Scratch {
@@ -289,7 +294,7 @@ func (n *nodeProg) mark(length []float64, total, at float64, m mark) {
 	case begin && at <= 0:
 		to = &n.first
 	case at < 1 && total > 0:
-		const hair = 1e-9 // of a step
+		const hair = 1e-5 // of a step: fractions in a file have few digits
 		for i, l := range length {
 			if l == 0 || left > l*(1+hair) || begin && left > l*(1-hair) {
 				left = max(left-l, 0)
