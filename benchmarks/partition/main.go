@@ -47,6 +47,7 @@ type setting struct {
 	carve   []string // percent of shared memory; empty: the driver's choice
 	trace   string
 	json    string
+	after   string
 	cores   int
 }
 
@@ -69,6 +70,7 @@ func main() {
 	carve := flag.String("carveout", "", "part of an SM's memory that all kernels ask for as shared memory, in percent; nothing is the driver's choice. A list by commas, one engine each: \",100\" is both")
 	flag.StringVar(&s.trace, "trace", "", "file to write when each stage of each item of a batch began and ended")
 	flag.StringVar(&s.json, "json", "", "file to append a line for each batch to")
+	flag.StringVar(&s.after, "after", "", "file to wait for when the key is made: the card is not touched before it is there")
 	flag.StringVar(&s.pool, "pool", "6GiB", "freed host memory that is kept for the next partition")
 	n := runtime.GOMAXPROCS(0)
 	flag.IntVar(&s.cores, "cores", n-n/4, "cores that synthesis, and sums on the host, share; the others bring vectors to the card")

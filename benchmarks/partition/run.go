@@ -77,10 +77,10 @@ func (b *bench) with(ctx context.Context, carve string, first int) (err error) {
 			return fmt.Errorf("-evaluate %q: want card or host", where)
 		}
 		b.p.HostEvaluation = where == "host"
-		for i, b2 := range strings.Split(b.b2s, ",") {
+		for _, b2 := range strings.Split(b.b2s, ",") {
 			b.b2 = b2
 			fmt.Printf("\na, b and c evaluated on the %s; carve-out %s; -b2 %s\n", where, b.carved, b2)
-			if err := b.measure(ctx, i == 0); err != nil {
+			if err := b.measure(ctx); err != nil {
 				return err
 			}
 		}
@@ -98,12 +98,10 @@ func (b *bench) shut() (err error) {
 }
 
 // measure proves a partition alone, and batches with each setting.
-func (b *bench) measure(ctx context.Context, alone bool) error {
+func (b *bench) measure(ctx context.Context) error {
 	b.onOne()
-	if alone {
-		if err := b.alone(ctx); err != nil {
-			return err
-		}
+	if err := b.alone(ctx); err != nil {
+		return err
 	}
 	for _, set := range b.workers {
 		b.onOne()
@@ -165,6 +163,9 @@ func (b *bench) prepare(ctx context.Context) error {
 	fmt.Printf("\n%v, 2^%d constraints, %d wires, %.0f%% of the scalars 0 or 1; circuit and 2 witnesses in %.1f s, key of %s in %.1f s\n",
 		b.id, b.log, c.Wires, 100*b.bits, made.Seconds(), size(key.Bytes()), time.Since(begun).Seconds())
 	b.p = &stages.Prover{Key: key, VK: vk, Circuit: c, Arith: host, NoCheck: !b.check}
+	if err := await(ctx, b.after); err != nil {
+		return err
+	}
 	if b.device == "cpu" {
 		return nil
 	}
@@ -178,6 +179,21 @@ func (b *bench) prepare(ctx context.Context) error {
 	if nvml, err := driver.OpenNVML(""); err == nil {
 		b.nvml = nvml
 		b.close = append(b.close, nvml.Close)
+	}
+	return nil
+}
+
+// await waits until a file is there; for none if it has no name.
+func await(ctx context.Context, name string) error {
+	for name != "" {
+		if _, err := os.Stat(name); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	return nil
 }
