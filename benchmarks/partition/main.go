@@ -57,7 +57,7 @@ func main() {
 	s := setting{}
 	flag.Float64Var(&s.bits, "bits", 0.8, "share of scalars that are 0 or 1")
 	batches := flag.String("batch", "8", "partitions in the batch; several batches by commas")
-	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved; the table is the median's")
+	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved (0: never); the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N, a list of them, or cpu")
 	flag.StringVar(&s.b2s, "b2", "auto", "where b_g2_msm runs: auto, cpu or device, or several by commas, one after the other")
 	set := flag.String("set", "synthesize.workers=2,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")

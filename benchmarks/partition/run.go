@@ -100,8 +100,10 @@ func (b *bench) shut() (err error) {
 // measure proves a partition alone, and batches with each setting.
 func (b *bench) measure(ctx context.Context) error {
 	b.onOne()
-	if err := b.alone(ctx); err != nil {
-		return err
+	if b.rounds > 0 {
+		if err := b.alone(ctx); err != nil {
+			return err
+		}
 	}
 	for _, set := range b.workers {
 		b.onOne()

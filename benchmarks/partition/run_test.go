@@ -24,7 +24,7 @@ func TestEveryEngineEvaluates(t *testing.T) {
 	logger.Disable()
 	file := filepath.Join(t.TempDir(), "batches.json")
 	s := setting{
-		id: curve.BN254, log: 10, bits: 0.8, batches: []int{2}, rounds: 1, device: "cuda:0", b2s: "device", workers: []string{""},
+		id: curve.BN254, log: 10, bits: 0.8, batches: []int{1}, device: "cuda:0", b2s: "device", workers: []string{""},
 		first: []int{0}, carve: []string{"", "100"}, eval: []string{"card", "host"}, keep: true, pack: true, json: file, cores: 2,
 	}
 	if err := s.run(context.Background()); err != nil {
