@@ -27,6 +27,7 @@ type Engine struct {
 	Turn         *semaphore.Weighted
 	VecG1, VecG2 *ifma.Group
 	Tables       tables
+	Roots        roots
 }
 
 // New makes an engine, with vector kernels if they are wanted and can run here.

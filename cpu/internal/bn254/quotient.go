@@ -32,7 +32,11 @@ func (e *Engine) quotientLen(n int) int {
 		bytes := ifma.NTTScratch(log, workers)
 		return (bytes + curve.ScalarBytes - 1) / curve.ScalarBytes
 	}
-	return max(n/2, 1) + min(n, shiftLen) + workers*min(3*n, bufLen)
+	table := 0
+	if n > 1<<maxKept {
+		table = n / 2
+	}
+	return table + min(n, shiftLen) + workers*min(3*n, bufLen)
 }
 
 // vectorNTT says whether the vector kernels do transforms of 2^log.
@@ -130,6 +134,7 @@ func (e *Engine) transforms(sc *alloc.Scope, q *quotient) (transforms, func(), e
 	}
 	if !e.vectorNTT(q.domain.Log) {
 		q.lay(buf.Slice(), q.domain.Log)
+		q.kept = &e.Roots
 		return q, buf.Release, nil
 	}
 	ntt, err := e.Tables.of(q.domain)
@@ -170,6 +175,7 @@ type quotient struct {
 	domain          curve.Domain
 	n               int
 	built           fr.Element // the root that the table is for
+	kept            *roots     // tables of domains up to 2^maxKept
 	root, rootInv   fr.Element
 	shift, shiftInv fr.Element
 	nInv            fr.Element
@@ -225,7 +231,10 @@ func (q *quotient) lay(buf fr.Vector, log int) {
 		buf = buf[n:]
 		return v
 	}
-	q.log, q.table, q.buf = log, cut(max(q.n/2, 1)), make([]fr.Vector, q.workers)
+	q.log, q.buf = log, make([]fr.Vector, q.workers)
+	if log > maxKept {
+		q.table = cut(q.n / 2)
+	}
 	q.low = cut(min(q.n, shiftLen))
 	for i := range q.buf {
 		q.buf[i] = cut(min(3*q.n, bufLen))
@@ -234,10 +243,15 @@ func (q *quotient) lay(buf fr.Vector, log int) {
 
 // use makes the table that of root.
 func (q *quotient) use(root fr.Element) {
-	if q.built != root {
+	switch {
+	case q.built == root:
+		return
+	case q.log <= maxKept:
+		q.table = q.kept.of(&q.transform, root)
+	default:
 		q.build(root)
-		q.built = root
 	}
+	q.built = root
 }
 
 func (q *quotient) toCoset(ctx context.Context, vectors ...[]curve.Scalar) error {
