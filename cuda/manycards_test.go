@@ -31,7 +31,8 @@ type yard struct {
 	bad     []string
 	running map[string]int // jobs in each stage
 	most    map[string]int
-	second  []int // times that a card got a job beside another
+	second  []int  // times that a card got a job beside another
+	gone    []bool // cards that were lost at the event before
 }
 
 // watch follows the balance by its events alone.
@@ -40,6 +41,9 @@ func (y *yard) watch(e gpu.BalanceEvent) {
 	defer y.mu.Unlock()
 	if y.must && e.Kind != gpu.Placed {
 		y.bad = append(y.bad, fmt.Sprintf("a job waits beside a card that has none: %v, jobs %v, then event %v of card %d", y.waiting, y.has, e.Kind, e.Member))
+	}
+	if e.Kind == gpu.Placed && y.gone[e.Member] {
+		y.bad = append(y.bad, fmt.Sprintf("a job is placed on card %d, which is lost", e.Member))
 	}
 	switch e.Kind {
 	case gpu.Waiting:
@@ -59,7 +63,8 @@ func (y *yard) watch(e gpu.BalanceEvent) {
 	}
 	y.must = false
 	for i, n := range y.has {
-		y.must = y.must || y.waiting > 0 && n == 0 && y.engines[i].Lost() == nil
+		y.gone[i] = y.engines[i].Lost() != nil
+		y.must = y.must || y.waiting > 0 && n == 0 && !y.gone[i]
 	}
 }
 
@@ -94,7 +99,7 @@ func openYard(t *testing.T, id curve.ID, config emulator.Config) *yard {
 		clean(t)
 	})
 	n := len(d.Cards())
-	y := &yard{has: make([]int, n), placed: make([]int, n), second: make([]int, n), running: map[string]int{}, most: map[string]int{}}
+	y := &yard{has: make([]int, n), placed: make([]int, n), second: make([]int, n), gone: make([]bool, n), running: map[string]int{}, most: map[string]int{}}
 	var members []groth16.Arithmetic
 	for _, c := range d.Cards() {
 		e, err := New(c, id, host(t, id), small...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -115,11 +116,11 @@ func TestKeyIsReadOnce(t *testing.T) {
 		}
 	}
 	// The reading itself says how much it read.
-	r := newReading(es[0], one.Data, 3)
+	r := newReading(es[0], []part{{0, one.Data}}, 3)
 	done := make(chan error, 3)
 	var kept []*keptPoints
 	for n, e := range es {
-		k := e.keys.add(r.kept(one, n))
+		k := e.keys.add(r.kept(&keptPoints{id: idOfPoints(one), bytes: int64(len(one.Data))}, n))
 		kept = append(kept, k)
 		go func() {
 			_, err := e.keys.bring(ctx(), k)
@@ -176,12 +177,13 @@ func TestKeyOnCardsThatCannot(t *testing.T) {
 	}
 }
 
-// TestKeepOfASet: the stages have a set's key read once; a call that was given up is an error of each.
+// TestKeepOfASet: the stages have a set's key and the matrices of its circuit read
+// once; a call that was given up is an error of each.
 func TestKeepOfASet(t *testing.T) {
 	id := curve.BN254
-	k := key(t, id, 8, 4, keyKinds["coset folded"])
-	es := openEngines(t, id, emulator.Config{Cards: make([]emulator.Card, 2)})
-	set, err := stages.Spread(nil, es[0], es[1])
+	k := key(t, id, 60, 40, keyKinds["coset folded"])
+	es := openEngines(t, id, emulator.Config{Cards: make([]emulator.Card, 3)}, Chunk(4096))
+	set, err := stages.Spread(nil, es[0], es[1], es[2])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,27 +191,101 @@ func TestKeepOfASet(t *testing.T) {
 	p.B2 = stages.Either(set, host(t, id))
 	copyOf := *k.pk // keeps end with it, and not with the key that tests share
 	p.Key = &copyOf
+	before := alloc.Default().Live(alloc.Pinned)
+	alloc.Default().ResetPeaks()
 	if err := stages.Keep(ctx(), p); err != nil {
 		t.Fatal(err)
 	}
+	if peak := alloc.Default().Peak(alloc.Pinned) - before; peak > 2*4096 {
+		t.Errorf("%d bytes were page-locked for three cards, two pieces of 4096 would do: what is there once is read more than once", peak)
+	}
+	sys, _ := k.toy.r1cs.System()
 	for _, e := range es {
 		for _, v := range []curve.Points{k.pk.H, k.pk.L.Points, k.pk.A.Points, k.pk.B1.Points, k.pk.B2.Points} {
 			if len(v.Data) > 0 && !e.Resident(v) {
 				t.Errorf("%s lacks points", e.Name())
 			}
 		}
+		for i, m := range matricesOf(sys) {
+			x := e.keys.take(idOfMatrix(m))
+			if x == nil {
+				t.Errorf("%s lacks matrix %d", e.Name(), i)
+				continue
+			}
+			e.keys.letGo(x)
+		}
+		if up, want := e.Stats().Up, es[0].Stats().Up; up != want || up == 0 {
+			t.Errorf("%s: %d bytes up, %d to the first card", e.Name(), up, want)
+		}
 	}
 	ended, cancel := context.WithCancel(ctx())
 	cancel()
 	q := pointsOf(id, 100)
-	_, errs := es[0].KeepWith(ended, []any{es[1]}, q)
+	_, errs := es[0].KeepWith(ended, []any{es[1], es[2]}, q)
 	for i := range es {
 		if !errors.Is(errs[i], context.Canceled) {
 			t.Errorf("%v", errs[i])
 		}
 	}
-	out := proveOne(t, p, k, 1)
-	if out.Attempts != 1 {
+	for range es { // each card has proofs, of what was kept there
+		if out := proveOne(t, p, k, 1); out.Attempts != 1 || !strings.Contains(out.Staged, "evaluated there") {
+			t.Errorf("%+v", out)
+		}
+	}
+	es[1].forget() // and brings matrices by itself that it has given up
+	es[1].restoreSystems(ctx())
+	one := *p
+	one.Arith, one.B2 = es[1], nil
+	if out := proveOne(t, &one, k, 2); !strings.Contains(out.Staged, "evaluated there") {
 		t.Errorf("%+v", out)
+	}
+	wrong := sys
+	wrong.Wires = 3
+	drops, errs := es[0].KeepSystemWith(ctx(), []any{es[1], 5}, wrong)
+	for i := range errs {
+		if errs[i] == nil || drops[i] != nil {
+			t.Errorf("engine %d keeps matrices of wires that there are not: %v", i, errs[i])
+		}
+	}
+}
+
+// TestKeyWithoutPinned: where page-locked memory to read through ends in the middle,
+// each card goes on alone, through what it has itself.
+func TestKeyWithoutPinned(t *testing.T) {
+	id := curve.BN254
+	p, q := pointsOf(id, 1000), pointsOf(id, 500)
+	const limit = 1 << 20
+	es := openEngines(t, id, emulator.Config{Cards: make([]emulator.Card, 3), Pinned: limit}, Chunk(4096), Streams(1))
+	for _, e := range es { // of which each has its own from now on
+		drop, err := e.Keep(ctx(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer drop()
+	}
+	s, err := emulator.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := int64(limit)
+	for _, c := range s.Cards {
+		free -= c.Pinned + c.Registered
+	}
+	for _, left := range []int64{4096, 0} {
+		rest, err := es[0].card.Pinned(es[0].card.own, free-left, alloc.Scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drops, errs := es[0].KeepWith(ctx(), []any{es[1], es[2]}, p)
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		rest.Release()
+		for i, e := range es {
+			if !bytes.Equal(onCard(t, e, p), p.Data) {
+				t.Errorf("%s has other points", e.Name())
+			}
+			drops[i]()
+		}
 	}
 }

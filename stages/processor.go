@@ -135,34 +135,34 @@ func Keep(ctx context.Context, p *Prover) error {
 	if p.B2 != nil {
 		b2 = everyone(append([]groth16.Arithmetic{p.B2}, p.Elsewhere...)...)
 	}
-	var errs []error
 	var groups []*keeping
+	join := func(g *keeping, ar groth16.Arithmetic) {
+		i := slices.IndexFunc(groups, func(x *keeping) bool { return x.joins(g, ar) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, g)
+		}
+		groups[i].at = append(groups[i].at, ar)
+	}
+	for _, ar := range p.everyone() { // what is kept last is given up first
+		if _, ok := ar.(groth16.Evaluator); ok && lost(ar) == nil && contains(stay, ar) && p.mayEvaluate(ar) {
+			s, _ := p.system()
+			join(&keeping{system: &s}, ar)
+		}
+	}
 	for _, ar := range p.everyone() {
-		at, ok := ar.(keeper)
-		if !ok {
+		if _, ok := ar.(keeper); !ok || lost(ar) != nil {
 			continue
 		}
-		var points []curve.Points
+		g := &keeping{}
 		if contains(stay, ar) {
-			points = append(points, k.H, k.L.Points, k.A.Points, k.B1.Points)
+			g.points = append(g.points, k.H, k.L.Points, k.A.Points, k.B1.Points)
 		}
 		if contains(b2, ar) {
-			points = append(points, k.B2.Points)
+			g.points = append(g.points, k.B2.Points)
 		}
-		if lost(ar) != nil {
-			continue
-		}
-		if ev, ok := ar.(groth16.Evaluator); ok && contains(stay, ar) && p.mayEvaluate(ar) {
-			s, _ := p.system()
-			drop, err := ev.KeepSystem(ctx, s)
-			errs = append(errs, p.kept(ar, drop, err))
-		}
-		i := slices.IndexFunc(groups, func(g *keeping) bool { return g.joins(at, len(points)) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, &keeping{points: points})
-		}
-		groups[i].at = append(groups[i].at, at)
+		join(g, ar)
 	}
+	var errs []error
 	for _, g := range groups {
 		drops, es := g.keep(ctx)
 		for i, at := range g.at {
@@ -174,11 +174,11 @@ func Keep(ctx context.Context, p *Prover) error {
 
 // kept ties the end of what ar keeps to the key's. An error of a processor that is
 // lost is none.
-func (p *Prover) kept(ar any, drop func(), err error) error {
+func (p *Prover) kept(ar groth16.Arithmetic, drop func(), err error) error {
 	if drop != nil {
 		p.Key.OnClose(func() error { drop(); return nil })
 	}
-	if l, ok := ar.(groth16.Arithmetic); ok && lost(l) != nil {
+	if lost(ar) != nil {
 		return nil //nolint:nilerr // the report says that it is lost
 	}
 	return err
@@ -190,27 +190,46 @@ type jointly interface {
 	KeepWith(ctx context.Context, others []any, points ...curve.Points) (drops []func(), errs []error)
 }
 
-// keeping are processors that keep the same points.
-type keeping struct {
-	points []curve.Points
-	at     []keeper
+// systemJointly is the same of an evaluator, and of matrices.
+type systemJointly interface {
+	KeepSystemWith(ctx context.Context, others []any, s groth16.System) (drops []func(), errs []error)
 }
 
-// joins reports whether at, which keeps n queries, can be kept for with the others.
-func (g *keeping) joins(at keeper, n int) bool {
-	_, ok := at.(jointly)
-	return ok && len(g.points) == n && reflect.TypeOf(at) == reflect.TypeOf(g.at[0])
+// keeping are processors that keep the same: a system's matrices, or points.
+type keeping struct {
+	system *groth16.System
+	points []curve.Points
+	at     []groth16.Arithmetic
+}
+
+// joins reports whether ar, which keeps what x does, can be kept for with those of g.
+func (g *keeping) joins(x *keeping, ar groth16.Arithmetic) bool {
+	together := false
+	if g.system != nil {
+		_, together = ar.(systemJointly)
+	} else {
+		_, together = ar.(jointly)
+	}
+	return together && (g.system == nil) == (x.system == nil) && len(g.points) == len(x.points) && reflect.TypeOf(ar) == reflect.TypeOf(g.at[0])
 }
 
 func (g *keeping) keep(ctx context.Context) (drops []func(), errs []error) {
-	if first, ok := g.at[0].(jointly); ok && len(g.at) > 1 {
-		var others []any
-		for _, at := range g.at[1:] {
-			others = append(others, at)
-		}
-		return first.KeepWith(ctx, others, g.points...)
+	var others []any
+	for _, ar := range g.at[1:] {
+		others = append(others, ar)
 	}
-	drop, err := g.at[0].Keep(ctx, g.points...)
+	var drop func()
+	var err error
+	switch ar := g.at[0]; {
+	case g.system != nil && len(others) > 0:
+		return ar.(systemJointly).KeepSystemWith(ctx, others, *g.system) // joins has looked
+	case g.system != nil:
+		drop, err = ar.(groth16.Evaluator).KeepSystem(ctx, *g.system)
+	case len(others) > 0:
+		return ar.(jointly).KeepWith(ctx, others, g.points...)
+	default:
+		drop, err = ar.(keeper).Keep(ctx, g.points...)
+	}
 	return []func(){drop}, []error{err}
 }
 

@@ -359,3 +359,61 @@ func TestKeep(t *testing.T) {
 		t.Errorf("dropped %d and %d times", one.dropped.Load(), two.dropped.Load())
 	}
 }
+
+// reader is a card that keeps points for itself and others of its kind at once.
+type reader struct {
+	*residentCard
+	alone, together, with int
+}
+
+func (r *reader) Keep(ctx context.Context, points ...curve.Points) (func(), error) {
+	r.alone++
+	return r.residentCard.Keep(ctx, points...)
+}
+
+func (r *reader) KeepWith(ctx context.Context, others []any, points ...curve.Points) (drops []func(), errs []error) {
+	r.together++
+	r.with += len(others)
+	for _, o := range append([]any{r}, others...) {
+		drop, err := o.(*reader).residentCard.Keep(ctx, points...)
+		drops, errs = append(drops, drop), append(errs, err)
+	}
+	return drops, errs
+}
+
+// TestKeepTogether: cards that can be kept for at once are, and each has what it
+// keeps until the key is closed; one that fails holds the others up in nothing.
+func TestKeepTogether(t *testing.T) {
+	toy := newToy(curve.BN254, 64, 40)
+	key, vk, err := groth16.UnsafeSetup(context.Background(), toy.r1cs, folded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*reader
+	var members []groth16.Arithmetic
+	for i := range 3 {
+		r := &reader{residentCard: &residentCard{card: newCard(t, curve.BN254, i)}}
+		all, members = append(all, r), append(members, r)
+	}
+	all[1].fail = errors.New("no room")
+	set, err := stages.Spread(nil, members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &stages.Prover{Key: key, VK: vk, Circuit: toy.r1cs, Arith: set}
+	if err := stages.Keep(context.Background(), p); !errors.Is(err, all[1].fail) {
+		t.Errorf("a card without room: %v", err)
+	}
+	if err := key.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range all {
+		kept, dropped := int64(5), int64(1)
+		if r.fail != nil {
+			kept, dropped = 0, 0
+		}
+		if r.alone != 0 || r.together != (3-i)/3 || r.with != 2*r.together || r.kept.Load() != kept || r.dropped.Load() != dropped {
+			t.Errorf("card %d: alone %d times, together %d times with %d, %d kept, dropped %d times", i, r.alone, r.together, r.with, r.kept.Load(), r.dropped.Load())
+		}
+	}
+}
