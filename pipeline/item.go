@@ -31,7 +31,7 @@ type item struct {
 	values values
 
 	mu    sync.Mutex
-	done  uint64 // stages that have finished, by their bits
+	done  uint64 // stages and joins that have finished, by their bits
 	early []earlyEnd
 	shape *shape // what it needs; nil without admission
 	res   *alloc.Reservation
@@ -71,15 +71,15 @@ func (it *item) own() *innerContext {
 	return c
 }
 
-// finish notes that a stage is done with the item and gives back what the rest
-// of the path does not need.
+// finish notes that a stage, or a join, is done with the item and gives back what
+// the rest of the path does not need.
 func (it *item) finish(n *station) {
 	if it.res == nil {
 		return
 	}
 	it.mu.Lock()
 	defer it.mu.Unlock()
-	if it.run.g.unsafe.releaseEarly {
+	if it.run.g.unsafe.releaseEarly && n.j == nil {
 		it.res.Close()
 		return
 	}

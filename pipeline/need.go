@@ -24,6 +24,8 @@ type Need struct {
 // if none does, until all the direct consumers of its maker have (those behind
 // a join in place of the join). A part that is passed on through a stage that
 // does not make it therefore has to be named in Ends by its true last readers.
+// A join holds all that waits in it, until it has its tuple; that is counted where
+// the stages behind it have Uses. Those that have none read all of their input.
 // What a go-streams sink or Collect is given lives until the item has left.
 // EndParts ends a part earlier than was stated.
 type Part struct {

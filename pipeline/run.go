@@ -165,7 +165,7 @@ func (r *run) build() {
 func (g *Graph) ruled() *rules.Topology {
 	nodes := make([]rules.Node, len(g.nodes))
 	for i, n := range g.nodes {
-		nodes[i] = rules.Node{Kind: n.kind, Ordered: n.ordered}
+		nodes[i] = rules.Node{Kind: n.kind, Ordered: n.ordered, Uses: n.uses != nil}
 		for _, p := range n.preds {
 			nodes[i].Preds = append(nodes[i].Preds, p.id)
 		}
@@ -194,6 +194,9 @@ func (r *run) component(t *rules.Topology, rc *rules.Component) *component {
 	}
 	if r.budget != nil {
 		c.plan = newPlan(rules.NewPlan(t, rc), work)
+		for k, i := range c.plan.Joins {
+			r.stations[i].bit = c.plan.Bit(len(work) + k)
+		}
 	}
 	return c
 }

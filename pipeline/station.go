@@ -14,7 +14,7 @@ type station struct {
 	part  *component
 	owner alloc.Stage
 	scope *alloc.Scope // without a reservation
-	bit   uint64       // in the plan; 0 without one
+	bit   uint64       // in the plan; 0 where that has none
 	turn  uint64       // a source's bit among the sources of its component
 	outs  []outlink
 
@@ -39,6 +39,7 @@ type outlink struct {
 // emit sends a value to every consumer. It takes over the message.
 func (s *station) emit(m message) {
 	if len(s.outs) == 1 && (s.outs[0].st.node.uses == nil || s.run.g.unsafe.allBuffers) {
+		s.letGo(m.item)
 		s.deliver(s.outs[0], m)
 		return
 	}
@@ -78,8 +79,17 @@ func (s *station) fanOut(m message) {
 	}
 	m.item.live.Add(int32(len(holds) - 1))
 	s.run.release(s, m.item, &m.hold)
+	s.letGo(m.item)
 	for i, l := range s.outs {
 		s.deliver(l, message{m.item, m.val, holds[i]})
+	}
+}
+
+// letGo says that a join holds nothing of an item any more but what is used behind
+// it. Nothing behind it has begun.
+func (s *station) letGo(it *item) {
+	if s.j != nil {
+		it.finish(s)
 	}
 }
 

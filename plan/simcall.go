@@ -220,6 +220,21 @@ func (e *engine) passed(item, node int32) {
 		e.memory.forget(it)
 		return
 	}
+	e.lower(it, node)
+}
+
+// joined is when a join has its tuple and lets go of what it held.
+func (e *engine) joined(item int32, node int) {
+	for _, b := range e.p.nodes[node].holds {
+		e.done1(item, b)
+	}
+	if it := &e.its[item]; it.open {
+		e.lower(it, int32(node))
+	}
+}
+
+// lower gives back what an item does not need once a node has finished.
+func (e *engine) lower(it *itemState, node int32) {
 	it.done |= e.p.nodes[node].bit
 	it.limit = e.p.shapes[it.part][it.class].After(it.done)
 	e.memory.settle(it)

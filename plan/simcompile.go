@@ -43,6 +43,7 @@ type nodeProg struct {
 	reads   []read // of bufs
 	carries [][]int
 	joins   []int // direct predecessors that are joins
+	holds   []int // of bufs: what a join holds until it has its tuple
 	fails   float64
 }
 
@@ -89,6 +90,7 @@ type bufProg struct {
 	name    string
 	maker   int
 	readers []int // nodes
+	holders []int // joins that hold it, whoever reads it
 }
 
 type classProg struct {
@@ -132,6 +134,10 @@ func compile(t pipeline.Topology, c *Costs, all bool) (*program, error) {
 		return nil, fmt.Errorf("simulate graph %s: %w", t.Name, errors.Join(errs...))
 	}
 	p.endReads(c)
+	for k := range p.rt.Parts {
+		p.plans = append(p.plans, rules.NewPlan(p.rt, &p.rt.Parts[k]))
+	}
+	p.hold()
 	p.carry()
 	p.admission(c)
 	for i := range p.nodes {
@@ -165,7 +171,7 @@ func (p *program) topology() error {
 				return fmt.Errorf("%s %s has predecessor %d, which is not before it", n.Kind, n.Name, pr)
 			}
 		}
-		nodes[i] = rules.Node{Kind: kind, Ordered: n.Ordered, Preds: n.Preds}
+		nodes[i] = rules.Node{Kind: kind, Ordered: n.Ordered, Uses: n.Uses, Preds: n.Preds}
 	}
 	p.rt = rules.NewTopology(nodes)
 	for i, n := range p.t.Nodes {

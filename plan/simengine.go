@@ -25,7 +25,7 @@ type engine struct {
 	ready   rules.Queue[int32]
 	wakes   rules.Queue[int32] // nodes whose queue has something for a worker that is free
 	its     []itemState
-	left    []int16 // by item and buffer: readers to come; unborn, or gone
+	left    []int16 // by item and buffer: readers and joins to come; unborn, or gone
 	status  []phase // by item and node
 	devices []deviceState
 	waitDev []rules.Queue[int32] // by group of devices

@@ -106,6 +106,7 @@ func (e *engine) push(i int32) {
 			t.j.Recycle(tuple)
 			t.stage.Items++
 			e.status[int(item)*len(e.nodes)+l.To] = done
+			e.joined(item, l.To)
 			it.live -= len(e.p.t.Nodes[l.To].Preds) - 1
 			e.depart(i, int32(l.To))
 			continue

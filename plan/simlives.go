@@ -75,8 +75,39 @@ func (p *program) endReads(c *Costs) {
 	}
 }
 
-// carry finds which buffers a value brings to each slot of a join: those that
-// somebody behind it reads, from the first slot that they can have come by.
+// hold finds which joins hold a buffer until they have their tuples, as admission
+// counts them.
+func (p *program) hold() {
+	for _, pl := range p.plans {
+		at := make(map[int]int)
+		for i, nd := range slices.Concat(pl.Work, pl.Joins) {
+			at[nd] = i
+			p.nodes[nd].bit = pl.Bit(i)
+		}
+		for id := range p.bufs {
+			b := &p.bufs[id]
+			i, ok := at[b.maker]
+			if !ok {
+				continue
+			}
+			var ends uint64
+			for _, r := range b.readers {
+				ends |= p.nodes[r].bit
+			}
+			holders := pl.Holders(i, ends)
+			for _, j := range pl.Joins {
+				if holders&p.nodes[j].bit != 0 {
+					b.holders = append(b.holders, j)
+					p.nodes[j].holds = append(p.nodes[j].holds, id)
+				}
+			}
+		}
+	}
+}
+
+// carry finds which buffers a value brings to each slot of a join: those that it
+// holds or that somebody behind it reads, from the first slot that they can have
+// come by.
 func (p *program) carry() {
 	for j := range p.nodes {
 		if p.rt.Nodes[j].Kind != rules.Join {
@@ -85,7 +116,7 @@ func (p *program) carry() {
 		n := &p.nodes[j]
 		n.carries = make([][]int, len(p.t.Nodes[j].Preds))
 		for id, b := range p.bufs {
-			if !slices.ContainsFunc(b.readers, func(r int) bool { return p.behind(j, r) }) {
+			if !slices.Contains(b.holders, j) && !slices.ContainsFunc(b.readers, func(r int) bool { return p.behind(j, r) }) {
 				continue
 			}
 			for slot, pr := range p.t.Nodes[j].Preds {
@@ -100,11 +131,9 @@ func (p *program) carry() {
 
 // admission makes the plans of the components and the shapes of the classes.
 func (p *program) admission(c *Costs) {
-	for k := range p.rt.Parts {
-		pl := rules.NewPlan(p.rt, &p.rt.Parts[k])
+	for _, pl := range p.plans {
 		needs := make([]rules.Need, len(pl.Work))
 		for i, nd := range pl.Work {
-			p.nodes[nd].bit = pl.Bit(i)
 			cost := c.Nodes[p.t.Nodes[nd].Name]
 			needs[i] = p.needOf(nd, &cost)
 		}
@@ -116,7 +145,7 @@ func (p *program) admission(c *Costs) {
 			}
 			shapes = append(shapes, pl.Evaluate(scaled))
 		}
-		p.plans, p.needs, p.shapes = append(p.plans, pl), append(p.needs, needs), append(p.shapes, shapes)
+		p.needs, p.shapes = append(p.needs, needs), append(p.shapes, shapes)
 	}
 }
 

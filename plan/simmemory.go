@@ -160,7 +160,7 @@ func (e *engine) sized(item int32, n int64) int64 {
 func (e *engine) bear(i int32, b int) {
 	item := e.procs[i].item
 	bp := &e.p.bufs[b]
-	e.left[int(item)*len(e.p.bufs)+b] = int16(len(bp.readers))
+	e.left[int(item)*len(e.p.bufs)+b] = int16(len(bp.readers) + len(bp.holders))
 	e.log.born(e, i, b)
 	e.take(item, bp.maker, bp.at, e.sized(item, bp.bytes))
 }
@@ -188,13 +188,18 @@ func (e *engine) endRead(i int32, k int) {
 	}
 	pr.ends |= 1 << k
 	r := &e.p.nodes[pr.node].reads[k]
-	l := &e.left[int(pr.item)*len(e.p.bufs)+r.buf]
 	e.log.read(e, i, r.buf)
+	e.done1(pr.item, r.buf)
+}
+
+// done1 is when one of those that read or hold a buffer needs it no more.
+func (e *engine) done1(item int32, b int) {
+	l := &e.left[int(item)*len(e.p.bufs)+b]
 	if *l <= 0 {
 		return
 	}
 	if *l--; *l == 0 && !e.set.Rules.ReleaseLate {
-		e.free1(pr.item, r.buf)
+		e.free1(item, b)
 	}
 }
 
@@ -208,7 +213,7 @@ func (e *engine) endReads(i int32) {
 		}
 	}
 	for _, b := range n.made {
-		if len(e.p.bufs[b].readers) == 0 && e.left[int(pr.item)*len(e.p.bufs)+b] == 0 {
+		if len(e.p.bufs[b].readers)+len(e.p.bufs[b].holders) == 0 && e.left[int(pr.item)*len(e.p.bufs)+b] == 0 {
 			e.free1(pr.item, b)
 		}
 	}
@@ -312,6 +317,11 @@ func (e *engine) where(item int, b *bufProg) (node, state int) {
 					node, state = j, isPending
 				}
 			}
+		}
+	}
+	for _, j := range b.holders {
+		if state > isPending && st[j] == inJoin {
+			node, state = j, isPending
 		}
 	}
 	return node, state

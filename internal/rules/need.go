@@ -31,14 +31,21 @@ const maxIdeals = 5000
 // the stages that are ready may be running at once, since nothing controls who
 // starts first; the peak over all ideals is therefore what an item can need.
 //
-// Sets are words of bits: bit i is the node Work[i].
+// A value that waits in a join holds all that came with it, also what the stages
+// behind the join do not use. A join with such stages behind it is therefore in the
+// sets too: it has finished when it has let go of what they do not use, which is
+// before any of them begins.
+//
+// Sets are words of bits: bit i is the node Work[i], bit len(Work)+k is Joins[k].
 type Plan struct {
-	Work   []int    // nodes, rising
-	Before []uint64 // direct predecessors, joins replaced by what is before them
-	Coarse bool     // too many ideals, or too many stages for a word of bits
+	Work   []int    // stages and sinks, rising
+	Joins  []int    // joins that can hold what nothing behind them uses, rising
+	Before []uint64 // direct predecessors, by bit; other joins replaced by what is before them
+	Coarse bool     // too many ideals, or too many nodes for a word of bits
 
-	consumers []uint64 // direct ones, joins replaced by what is behind them
-	later     []uint64 // all descendants
+	consumers []uint64 // direct ones, by stage, joins replaced by what is behind them
+	later     []uint64 // all descendants that are stages or sinks, by stage
+	holders   []uint64 // of Joins, those that wait for values of the stage
 	keep      uint64   // sinks that may keep what they are given
 
 	ideals []uint64
@@ -58,7 +65,8 @@ type Shape struct {
 	fewer   map[string]*Shape // by what has ended early; under the plan's mu
 }
 
-// LivePart is a part with who makes it and the set of those that end it.
+// LivePart is a part with who makes it and the set of those that end it, joins
+// that hold it among them.
 type LivePart struct {
 	Name  string
 	Maker int
@@ -70,25 +78,37 @@ type LivePart struct {
 func NewPlan(t *Topology, c *Component) *Plan {
 	n := len(c.Work)
 	p := &Plan{Work: c.Work}
-	if n > 64 {
+	for _, nd := range c.Joins {
+		if t.holds(nd) {
+			p.Joins = append(p.Joins, nd)
+		}
+	}
+	if p.size() > 64 {
 		p.Coarse = true
 		return p
 	}
-	p.consumers, p.Before, p.later = make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	at := make(map[int]int, n)
+	p.consumers, p.later, p.holders = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	p.Before = make([]uint64, p.size())
+	at := make(map[int]int, p.size())
 	for i, nd := range c.Work {
 		at[nd] = i
 		if k := t.Nodes[nd].Kind; k == Stream || k == Collect {
 			p.keep |= 1 << i
 		}
 	}
+	for k, nd := range p.Joins {
+		at[nd] = n + k
+	}
 	for i, nd := range c.Work {
 		t.Behind(nd, func(to int) { p.consumers[i] |= 1 << at[to] })
+		t.through(nd, func(join int) {
+			if k, ok := at[join]; ok {
+				p.holders[i] |= 1 << k
+			}
+		})
 	}
-	for i := range n {
-		for rest := p.consumers[i]; rest != 0; rest &= rest - 1 {
-			p.Before[bits.TrailingZeros64(rest)] |= 1 << i
-		}
+	for nd, i := range at {
+		p.precede(t, nd, 1<<i, at)
 	}
 	// Nodes stand behind their predecessors, so one pass from the back does.
 	for i := n - 1; i >= 0; i-- {
@@ -101,6 +121,21 @@ func NewPlan(t *Topology, c *Component) *Plan {
 	return p
 }
 
+// size is how many nodes the sets are of.
+func (p *Plan) size() int { return len(p.Work) + len(p.Joins) }
+
+// precede puts the node of bit before those that take the values of nd; joins that
+// are not in the sets are replaced by what is behind them.
+func (p *Plan) precede(t *Topology, nd int, bit uint64, at map[int]int) {
+	for _, l := range t.Outs[nd] {
+		if k, ok := at[l.To]; ok {
+			p.Before[k] |= bit
+		} else {
+			p.precede(t, l.To, bit, at)
+		}
+	}
+}
+
 // enumerate finds the ideals, smaller ones first.
 func (p *Plan) enumerate() {
 	p.index = map[uint64]int32{0: 0}
@@ -108,7 +143,7 @@ func (p *Plan) enumerate() {
 	for i := 0; i < len(p.ideals); i++ {
 		d := p.ideals[i]
 		var ready uint64
-		for s := range p.Work {
+		for s := range p.Before {
 			if d&(1<<s) == 0 && p.Before[s]&^d == 0 {
 				ready |= 1 << s
 			}
@@ -134,12 +169,31 @@ func (p *Plan) enumerate() {
 	}
 }
 
-// Bit is the set of the i-th stage alone; empty if there are too many for a word.
+// Bit is the set of the i-th of Work, or of Joins behind it, alone; empty if there
+// are too many for a word.
 func (p *Plan) Bit(i int) uint64 {
-	if len(p.Work) > 64 {
+	if p.size() > 64 {
 		return 0
 	}
 	return 1 << i
+}
+
+// Holders are the Joins in which a part can wait that the i-th of Work makes and
+// those of ends read. A part with a reader that does not take it from its maker is
+// passed on by a stage between them, maybe by any.
+func (p *Plan) Holders(i int, ends uint64) uint64 {
+	if len(p.Joins) == 0 || p.size() > 64 {
+		return 0
+	}
+	out := p.holders[i]
+	if far := ends &^ p.consumers[i]; far != 0 {
+		for rest := p.later[i]; rest != 0; rest &= rest - 1 {
+			if s := bits.TrailingZeros64(rest); p.later[s]&far != 0 {
+				out |= p.holders[s]
+			}
+		}
+	}
+	return out
 }
 
 // Evaluate finds the shape of an item by the needs of each stage.
@@ -155,11 +209,12 @@ func (p *Plan) Evaluate(needs []Need) *Shape {
 	for i := range needs {
 		for _, part := range needs[i].Makes {
 			l := LivePart{Name: part.Name, Maker: i, Bytes: part.Bytes}
-			if len(p.Work) <= 64 {
+			if p.size() <= 64 {
 				// Only what runs behind the maker can end the part.
 				if l.Ends = enders[part.Name] & p.later[i]; l.Ends == 0 {
 					l.Ends = p.consumers[i]
 				}
+				l.Ends |= p.Holders(i, l.Ends)
 			}
 			s.Parts = append(s.Parts, l)
 		}
@@ -182,7 +237,7 @@ func (s *Shape) weigh() {
 				cost = cost.Add(l.Bytes)
 			}
 		}
-		for rest := ready; rest != 0; rest &= rest - 1 {
+		for rest := ready & (1<<len(p.Work) - 1); rest != 0; rest &= rest - 1 {
 			cost = cost.Add(s.Scratch[bits.TrailingZeros64(rest)])
 		}
 		for _, j := range p.next[i] {
@@ -192,7 +247,8 @@ func (s *Shape) weigh() {
 	}
 }
 
-// Without is s when no stage behind the one of bit reads the named parts.
+// Without is s when no stage behind the one of bit reads the named parts. Joins go
+// on holding them.
 func (s *Shape) Without(bit uint64, names []string) *Shape {
 	p := s.plan
 	if p.Coarse || bit == 0 {
@@ -218,8 +274,8 @@ func (s *Shape) Without(bit uint64, names []string) *Shape {
 	return out
 }
 
-// After is the most that the item can still need at one moment when the stages
-// of done have finished.
+// After is the most that the item can still need at one moment when the nodes of
+// done have finished.
 func (s *Shape) After(done uint64) alloc.Amount {
 	if !s.plan.Coarse {
 		return s.best[s.plan.index[done]]

@@ -33,10 +33,12 @@ func (k Kind) HasQueue() bool { return k != Source && k != Join }
 const MaxJoin = 5
 
 // Node is a place of a graph. Preds are its predecessors by slot; they stand
-// before it.
+// before it. Uses is set where the node says what it reads of its input: it then
+// holds nothing else of it.
 type Node struct {
 	Kind    Kind
 	Ordered bool
+	Uses    bool
 	Preds   []int
 }
 
@@ -110,4 +112,21 @@ func (t *Topology) Behind(n int, yield func(int)) {
 			yield(l.To)
 		}
 	}
+}
+
+// through calls yield with each join that the values of n wait in, be it in the
+// tuple of a join before it; one that they come to twice comes twice.
+func (t *Topology) through(n int, yield func(join int)) {
+	for _, l := range t.Outs[n] {
+		if t.Nodes[l.To].Kind == Join {
+			yield(l.To)
+			t.through(l.To, yield)
+		}
+	}
+}
+
+// holds reports whether a node behind a join may use less than the join holds.
+func (t *Topology) holds(join int) (some bool) {
+	t.Behind(join, func(n int) { some = some || t.Nodes[n].Uses })
+	return some
 }
