@@ -53,18 +53,13 @@ func forCards(s pipeline.Settings, n int) (many pipeline.Settings, lanes map[str
 	return many, lanes
 }
 
-// onAll makes the prover use every card.
-func (b *bench) onAll(lanes map[string]int) (*stages.Set, error) {
+// set is every card.
+func (b *bench) set(lanes map[string]int) (*stages.Set, error) {
 	var members []groth16.Arithmetic
 	for _, e := range b.engines {
 		members = append(members, e)
 	}
-	set, err := stages.SpreadOptions{Lanes: lanes}.Spread(members...)
-	if err != nil {
-		return nil, err
-	}
-	b.use(set)
-	return set, nil
+	return stages.SpreadOptions{Lanes: lanes}.Spread(members...)
 }
 
 // use makes the prover use a set, which knows the cards' speed from one batch to
@@ -88,10 +83,11 @@ func (b *bench) compare(ctx context.Context, set string) error {
 	}
 	n := len(b.engines)
 	many, lanes := forCards(one, n)
-	spread, err := b.onAll(lanes)
+	spread, err := b.set(lanes)
 	if err != nil {
 		return err
 	}
+	b.use(spread)
 	// Page-locked buffers, pools and tables of every card are made by the first.
 	if _, _, err := b.prove(ctx, max(b.batch, 4*n), stages.BatchOptions{Settings: many}); err != nil {
 		return err

@@ -67,9 +67,12 @@ func (b *bench) with(ctx context.Context, carve string, first int) (err error) {
 	if b.drv != nil {
 		defer func() { err = errors.Join(err, b.shut()) }()
 		for _, name := range strings.Split(b.device, ",") {
-			if err := b.open(ctx, name, carve, first); err != nil {
+			if err := b.open(name, carve, first); err != nil {
 				return err
 			}
+		}
+		if err := b.bring(ctx); err != nil {
+			return err
 		}
 	}
 	for _, where := range b.eval {
@@ -201,7 +204,7 @@ func await(ctx context.Context, name string) error {
 }
 
 // open makes an engine on a card.
-func (b *bench) open(ctx context.Context, name, carve string, first int) error {
+func (b *bench) open(name, carve string, first int) error {
 	card, err := b.drv.Card(name)
 	if err != nil {
 		return err
@@ -231,23 +234,36 @@ func (b *bench) open(ctx context.Context, name, carve string, first int) error {
 	if !b.keep {
 		opts = append(opts, cuda.KeyMemory(0))
 	}
-	begun := time.Now()
 	engine, err := cuda.New(card, b.id, b.host, opts...)
 	if err != nil {
 		return err
 	}
 	b.engines = append(b.engines, engine)
+	return nil
+}
+
+// bring brings the key and the circuit's matrices to all cards, as the command does.
+func (b *bench) bring(ctx context.Context) error {
+	begun := time.Now()
 	if b.keep {
-		b.p.Arith, b.p.B2 = engine, nil
+		set, err := b.set(nil)
+		if err != nil {
+			return err
+		}
+		b.p.Arith, b.p.B2 = set, nil
 		if err := stages.Keep(ctx, b.p); err != nil {
 			return err
 		}
 	}
-	d, err := engine.Describe()
-	if err != nil {
-		return err
+	took := time.Since(begun)
+	for _, e := range b.engines {
+		d, err := e.Describe()
+		if err != nil {
+			return err
+		}
+		fmt.Println(d)
 	}
-	fmt.Printf("%v; engine ready in %.1f s\n", d, time.Since(begun).Seconds())
+	fmt.Printf("key and matrices on %d cards in %.1f s\n", len(b.engines), took.Seconds())
 	return nil
 }
 
