@@ -1,218 +1,127 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
-	"time"
 
-	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/trace"
 )
 
-// FromTrace takes the costs of a graph's nodes from a recording of a run: the
-// mean time of a call, the cores that were in use, what a call made and who read
-// it, its scratch, and what the stages stated of their needs. A recording of
-// which no item came to its end is an error.
+// FromTrace takes the costs of a graph's nodes from one recording of a run: what
+// a call takes by itself, though others ran beside it, the cores that it keeps
+// busy, what is done in turns, the memory that it makes, and what the stages stated
+// of their needs. [FitTrace] says how, and what is worth knowing of the result.
 func FromTrace(t *trace.Trace) (*Costs, error) {
-	f := &fit{t: t, calls: make([][]int, len(t.Graph.Nodes))}
-	for i, c := range t.Calls {
-		if c.Err == "" && c.Node >= 0 && c.Node < len(f.calls) {
-			f.calls[c.Node] = append(f.calls[c.Node], i)
-		}
+	f, err := FitTrace(t)
+	if err != nil {
+		return nil, err
 	}
+	return &f.Costs, nil
+}
+
+// Fit is what a recording says of costs.
+type Fit struct {
+	Costs Costs
+	// Notes are what somebody who relies on the costs should know: calls that were
+	// left out, what could not be told from this recording.
+	Notes []string
+	// Residual is by how much the processor time of the run differs from what its
+	// calls account for with the cores that were fitted, as a fraction: the mean of the
+	// absolute differences over the run. 0 without samples.
+	Residual float64
+}
+
+// FitTrace is FromTrace with an account of what was done.
+//
+// Calls that have failed, were repeated or had not ended do not count; nor does
+// the first of a node where it took more than half as long again as is usual,
+// because it paid for pages and tables that all others find.
+//
+// What is done in turns is known by scratch memory: where parts of calls that have
+// it never overlap, though the calls do, and begin when another such part ends, they
+// exclude each other. They become steps on a device of the name "turn", and what
+// calls waited for it does not count as their work.
+//
+// The cores of each step are those for which the processor time of the run, which
+// the recording has at many moments, is that of the steps that were at work: least
+// squares, no step below 0 or above the cores that there are, all together never
+// above. The work of a step is the time that it took, at the speed that it had
+// beside the others that were at work, by the rule of the simulator.
+//
+// Buffers come and go at fractions of their calls' work, which are means over the
+// calls. Items of which some take much more memory than others become classes.
+//
+// A recording of which no item came to its end is an error.
+func FitTrace(t *trace.Trace) (*Fit, error) {
+	f := &fit{t: t}
 	f.machine()
-	f.readers()
-	cores := f.cores()
-	f.costs.Nodes = make(map[string]Node)
+	if err := f.gather(); err != nil {
+		return nil, fmt.Errorf("costs from a recording: %w", err)
+	}
+	f.lives()
+	f.turns()
+	f.pieces()
+	f.fitCores()
+	f.works()
+	f.classes()
+	f.warmUp()
+	for i := range f.nodes {
+		f.measure(&f.nodes[i])
+	}
+	f.out.Costs.Nodes = make(map[string]Node)
 	for i, n := range t.Graph.Nodes {
-		if n.Kind == pipeline.KindSource || n.Kind == pipeline.KindJoin {
-			continue
+		if n.Kind != pipeline.KindSource && n.Kind != pipeline.KindJoin {
+			f.out.Costs.Nodes[n.Name] = f.node(&f.nodes[i])
 		}
-		if len(f.calls[i]) == 0 && n.Kind == pipeline.KindStage {
-			return nil, fmt.Errorf("costs from a recording: no call of stage %s came to its end", n.Name)
-		}
-		f.costs.Nodes[n.Name] = f.node(i, cores)
 	}
 	f.needs()
-	return &f.costs, nil
+	return &f.out, nil
 }
 
+// fit is a recording on its way to costs.
 type fit struct {
-	t       *trace.Trace
-	costs   Costs
-	calls   [][]int           // that ended well, by node
-	readBy  map[int][]fitRead // by buffer
-	scratch map[int][]int     // by call: buffers that it did not hand on
+	t     *trace.Trace
+	out   Fit
+	nodes []fitNode
+	calls []fitCall // as in the trace
+	class []int     // of items
+	sizes []Class   // of classes; Time and Bytes are against the first
+	cums  []cum     // by device, the first for none; the last for steps without cores
+	cores float64
+	spare bool // there is a device for what is done in turns
 }
 
-type fitRead struct {
-	node  int
-	until float64 // fraction of the reader's call
+// fitNode is what is known of one node.
+type fitNode struct {
+	name  string
+	calls []int // in order of their beginning
+	slots map[string]*slot
+	order []*slot // by their usual beginning
+	makes []*made
+	// What is between sections are the even steps, the sections the odd ones.
+	sections [][]*slot
+	steps    []fitStep
+	lengths  []float64 // of steps, in seconds; 0: left out
+	spreads  []float64
 }
 
-// machine is what the recording says of where it ran.
-func (f *fit) machine() {
-	m, meta := &f.costs.Machine, f.t.Meta
-	m.Cores = float64(meta.Cores)
-	m.Memory[alloc.Host] = meta.Memory
-	for _, l := range meta.Links {
-		m.Links = append(m.Links, Link{l.Name, l.BytesPerSecond})
-	}
-	for _, d := range meta.Devices {
-		m.Devices = append(m.Devices, Device{Name: d.Name, Space: d.Space, Link: d.Link})
-		m.Memory[d.Space] = d.Memory
-	}
-	for _, b := range f.t.Buffers {
-		if b.Born == 0 && b.Call < 0 && b.Space.Valid() && b.Kind != alloc.MappedFile {
-			m.Base[b.Space] += b.Bytes
-		}
-	}
+// fitStep is a part of a node's calls.
+type fitStep struct {
+	section bool // one that is done in turns
+	cores   float64
+	id      int // among all steps
 }
 
-// readers notes who read each buffer, and what of each call was scratch.
-func (f *fit) readers() {
-	f.readBy, f.scratch = make(map[int][]fitRead), make(map[int][]int)
-	made := make(map[int]bool)
-	for _, c := range f.t.Calls {
-		span := c.End - c.Begin
-		for _, r := range c.Reads {
-			until := 1.0
-			if span > 0 && r.Until < c.End {
-				until = min(max((r.Until-c.Begin).Seconds()/span.Seconds(), 1e-6), 1)
-			}
-			f.readBy[r.Buffer] = append(f.readBy[r.Buffer], fitRead{c.Node, until})
-		}
-		for _, b := range c.Makes {
-			made[b] = true
-		}
-	}
-	for i, b := range f.t.Buffers {
-		if b.Call >= 0 && !made[i] && b.Kind != alloc.MappedFile {
-			f.scratch[b.Call] = append(f.scratch[b.Call], i)
-		}
-	}
+// fitCall is one call.
+type fitCall struct {
+	good  bool
+	parts []piece   // by step
+	work  []float64 // by step, in seconds by itself
 }
 
-// cores is how many cores a call kept busy, taken as the same for all: the time
-// of all processors by the time of all calls. Without samples it is 1.
-func (f *fit) cores() float64 {
-	var busy time.Duration
-	for _, list := range f.calls {
-		for _, i := range list {
-			busy += f.t.Calls[i].End - f.t.Calls[i].Begin
-		}
-	}
-	if len(f.t.Samples) < 2 || busy <= 0 {
-		return 1
-	}
-	cpu := f.t.Samples[len(f.t.Samples)-1].CPU - f.t.Samples[0].CPU
-	if cpu <= 0 {
-		return 1
-	}
-	return min(cpu.Seconds()/busy.Seconds(), max(float64(f.t.Meta.Cores), 1))
-}
+// piece is when a step of a call was at work, in seconds since the run began.
+type piece struct{ from, to float64 }
 
-// fitSum adds up what is seen of one buffer over the calls of a node.
-type fitSum struct {
-	Buffer
-	n       int
-	readers map[int]*fitRead
-	seen    map[int]int
-}
-
-func (f *fit) node(node int, cores float64) Node {
-	var seconds float64
-	var order, scratchOrder []string
-	makes, scratch := make(map[string]*fitSum), make(map[string]*fitSum)
-	at := func(m map[string]*fitSum, order *[]string, b trace.Buffer, count map[string]int) *fitSum {
-		name := b.Purpose + " " + b.Space.String()
-		count[name]++
-		if n := count[name]; n > 1 {
-			name += " " + strconv.Itoa(n)
-		}
-		s := m[name]
-		if s == nil {
-			s = &fitSum{Buffer: Buffer{Name: name, Space: b.Space}, readers: make(map[int]*fitRead), seen: make(map[int]int)}
-			m[name], *order = s, append(*order, name)
-		}
-		s.n++
-		s.Bytes += b.Bytes
-		return s
-	}
-	for _, i := range f.calls[node] {
-		c := &f.t.Calls[i]
-		span := (c.End - c.Begin).Seconds()
-		seconds += span
-		part := func(d time.Duration) float64 {
-			if span <= 0 {
-				return 0
-			}
-			return min(max((d-c.Begin).Seconds()/span, 0), 1)
-		}
-		count := make(map[string]int)
-		for _, k := range c.Makes {
-			b := f.t.Buffers[k]
-			if b.Call != i {
-				continue // passed on: who made it says it
-			}
-			s := at(makes, &order, b, count)
-			s.From += part(b.Born)
-			for _, r := range f.readBy[k] {
-				if s.readers[r.node] == nil {
-					s.readers[r.node] = &fitRead{node: r.node}
-				}
-				s.readers[r.node].until += r.until
-				s.seen[r.node]++
-			}
-		}
-		for _, k := range f.scratch[i] {
-			b := f.t.Buffers[k]
-			s := at(scratch, &scratchOrder, b, count)
-			s.From += part(b.Born)
-			if b.Died == 0 {
-				s.Until++
-			} else {
-				s.Until += part(b.Died)
-			}
-		}
-	}
-	n := len(f.calls[node])
-	if n == 0 {
-		return Node{}
-	}
-	out := Node{Steps: []Step{{Seconds: seconds / float64(n), Cores: cores}}}
-	for _, name := range order {
-		s := makes[name]
-		b := Buffer{Name: s.Name, Space: s.Space, Bytes: s.Bytes / int64(s.n), From: s.From / float64(s.n)}
-		for _, r := range s.readers {
-			b.Readers = append(b.Readers, Reader{f.t.Graph.Nodes[r.node].Name, r.until / float64(s.seen[r.node])})
-		}
-		slices.SortFunc(b.Readers, func(x, y Reader) int { return cmp.Compare(x.Node, y.Node) })
-		out.Makes = append(out.Makes, b)
-	}
-	for _, name := range scratchOrder {
-		s := scratch[name]
-		out.Scratch = append(out.Scratch, Buffer{Name: s.Name, Space: s.Space, Bytes: s.Bytes / int64(s.n),
-			From: s.From / float64(s.n), Until: max(s.Until/float64(s.n), 1e-6)})
-	}
-	return out
-}
-
-// needs are what the stages stated of the first item that stated any.
-func (f *fit) needs() {
-	for _, it := range f.t.Items {
-		if len(it.Needs) == 0 {
-			continue
-		}
-		for _, n := range it.Needs {
-			if node, ok := f.costs.Nodes[n.Stage]; ok {
-				node.Need = n.Need
-				f.costs.Nodes[n.Stage] = node
-			}
-		}
-		return
-	}
+func (f *fit) notef(format string, args ...any) {
+	f.out.Notes = append(f.out.Notes, fmt.Sprintf(format, args...))
 }
