@@ -35,6 +35,8 @@ func (m *Machine) check() (errs []error) {
 			bad("device %d has no name", i+1)
 		case notNumber(d.Speed):
 			bad("device %s has a speed of %v", d.Name, d.Speed)
+		case d.Places < 0:
+			bad("device %s has %d places", d.Name, d.Places)
 		case d.Link != "" && !slices.ContainsFunc(m.Links, func(l Link) bool { return l.Name == d.Link }):
 			bad("device %s is on link %q, which there is not", d.Name, d.Link)
 		}
@@ -46,6 +48,9 @@ func (m *Machine) check() (errs []error) {
 func (n *Node) check() error {
 	if notNumber(n.Fails) || n.Fails > 1 {
 		return fmt.Errorf("the chance to fail is %v, not from 0 to 1", n.Fails)
+	}
+	if n.Lanes < 0 {
+		return fmt.Errorf("%d lanes", n.Lanes)
 	}
 	for i, s := range n.Steps {
 		if notNumber(s.Seconds) || notNumber(s.Spread) || notNumber(s.Cores) || s.LinkBytes < 0 {

@@ -26,6 +26,10 @@ type Node struct {
 	// Fails is the chance, from 0 to 1, that a call ends with an error that says
 	// that trying again may help.
 	Fails float64
+	// Lanes is how many calls of the node one device of a pool has at once; 0: as many
+	// as there are workers. With several devices there are as many workers as items
+	// come, and a setting of workers is shared out among the devices as lanes.
+	Lanes int
 }
 
 // Step is a part of a call that uses the same things from its beginning to its

@@ -26,9 +26,17 @@ type Link struct {
 
 // Device is an accelerator. Devices of the same name are alike: a step that asks
 // for one by that name takes one that is free, or that fewest steps are on.
+//
+// Those of a pool are for items: an item gets one of them when it is admitted, the
+// one that would be done with it first by their speeds and the items that they have,
+// among those with a place and with room in the budget of their memory. All its steps
+// that ask for the pool, by the pool's name, run there, and what the costs put into
+// the memory of the pool's first device is in the memory of that one.
 type Device struct {
-	Name  string
-	Space alloc.Space // of its memory
-	Link  string      // that its steps' LinkBytes go over where they name none
-	Speed float64     // 1 is as measured, 2 twice as fast; 0 is taken as 1
+	Name   string
+	Space  alloc.Space // of its memory
+	Link   string      // that its steps' LinkBytes go over where they name none
+	Speed  float64     // 1 is as measured, 2 twice as fast; 0 is taken as 1
+	Pool   string      // that it is of; empty: none
+	Places int         // items that it has at once, in a pool; 0: as many as come
 }

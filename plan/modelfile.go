@@ -27,6 +27,8 @@ import (
 //	space = "device0"
 //	link = "pcie"
 //	speed = 1                    # twice as fast as measured: 2
+//	pool = "cards"               # each item keeps to one of them
+//	places = 4                   # items that it has at once; none: as many as come
 //
 //	[[item]]                     # kinds of items; none: all are alike
 //	name = "large"
@@ -36,6 +38,7 @@ import (
 //
 //	[node.ntt]
 //	fails = 0.01                 # chance of an error that may be tried again
+//	lanes = 1                    # calls that one device of a pool has at once
 //	[[node.ntt.step]]
 //	name = "transform"
 //	seconds = 0.7
@@ -101,7 +104,7 @@ func WriteModel(w io.Writer, c *Costs) error {
 		f.Item = append(f.Item, fileClass(i))
 	}
 	for name, n := range c.Nodes {
-		fn := fileNode{Fails: n.Fails, Makes: fileBuffers(n.Makes), Scratch: fileBuffers(n.Scratch)}
+		fn := fileNode{Fails: n.Fails, Lanes: n.Lanes, Makes: fileBuffers(n.Makes), Scratch: fileBuffers(n.Scratch)}
 		for _, s := range n.Steps {
 			fn.Step = append(fn.Step, fileStep{s.Name, s.Seconds, s.Spread, s.Cores, s.Device, s.Exclusive, s.Link, pipeline.Size(s.LinkBytes)})
 		}
@@ -137,10 +140,12 @@ type fileLink struct {
 }
 
 type fileDevice struct {
-	Name  string      `toml:"name"`
-	Space alloc.Space `toml:"space"`
-	Link  string      `toml:"link,omitempty"`
-	Speed float64     `toml:"speed,omitzero"`
+	Name   string      `toml:"name"`
+	Space  alloc.Space `toml:"space"`
+	Link   string      `toml:"link,omitempty"`
+	Speed  float64     `toml:"speed,omitzero"`
+	Pool   string      `toml:"pool,omitempty"`
+	Places int         `toml:"places,omitzero"`
 }
 
 type fileClass struct {
@@ -152,6 +157,7 @@ type fileClass struct {
 
 type fileNode struct {
 	Fails   float64      `toml:"fails,omitzero"`
+	Lanes   int          `toml:"lanes,omitzero"`
 	Step    []fileStep   `toml:"step,omitempty"`
 	Makes   []fileBuffer `toml:"makes,omitempty"`
 	Scratch []fileBuffer `toml:"scratch,omitempty"`
@@ -225,7 +231,7 @@ func (rd *modelReader) costs(t *table) *Costs {
 			l.rest()
 		}
 		for _, d := range m.tables("device") {
-			c.Machine.Devices = append(c.Machine.Devices, Device{d.text("name"), d.space("space"), d.text("link"), d.float("speed")})
+			c.Machine.Devices = append(c.Machine.Devices, Device{d.text("name"), d.space("space"), d.text("link"), d.float("speed"), d.text("pool"), int(d.float("places"))})
 			d.rest()
 		}
 		for _, err := range c.Machine.check() {
@@ -249,7 +255,7 @@ func (rd *modelReader) costs(t *table) *Costs {
 }
 
 func (rd *modelReader) node(t *table) Node {
-	n := Node{Fails: t.part("fails"), Makes: rd.buffers(t, "makes"), Scratch: rd.buffers(t, "scratch")}
+	n := Node{Fails: t.part("fails"), Lanes: int(t.float("lanes")), Makes: rd.buffers(t, "makes"), Scratch: rd.buffers(t, "scratch")}
 	for _, s := range t.tables("step") {
 		n.Steps = append(n.Steps, Step{
 			Name: s.text("name"), Seconds: s.float("seconds"), Spread: s.float("spread"), Cores: s.float("cores"),

@@ -33,7 +33,7 @@ func (e *engine) proceed(i int32) {
 		st := &n.steps[pr.step]
 		if st.group >= 0 && pr.device < 0 && !e.acquire(i, st) {
 			pr.state, pr.since = wanting, e.now
-			e.waitDev[st.group].Put(&i)
+			e.waitDev[e.groupOf(pr, st)].Put(&i)
 			return
 		}
 		if e.begin(i) {
@@ -150,6 +150,7 @@ func (e *engine) finish(i int32) {
 			return
 		}
 	}
+	e.leaveLane(i)
 	s.busy += e.now - pr.begin
 	e.log.end(e, i, fails)
 	e.endReads(i)
@@ -236,13 +237,13 @@ func (e *engine) joined(item int32, node int) {
 // lower gives back what an item does not need once a node has finished.
 func (e *engine) lower(it *itemState, node int32) {
 	it.done |= e.p.nodes[node].bit
-	it.limit = e.p.shapes[it.part][it.class].After(it.done)
+	it.limit = e.need(it)
 	e.memory.settle(it)
 }
 
 // acquire takes a device for a step, or reports that it has to wait for its turn.
 func (e *engine) acquire(i int32, st *stepProg) bool {
-	if e.waitDev[st.group].Len() > 0 {
+	if e.waitDev[e.groupOf(&e.procs[i], st)].Len() > 0 {
 		return false
 	}
 	return e.seize(i, st)
@@ -250,7 +251,7 @@ func (e *engine) acquire(i int32, st *stepProg) bool {
 
 func (e *engine) seize(i int32, st *stepProg) bool {
 	best := -1
-	for _, d := range e.p.groups[st.group] {
+	for _, d := range e.p.groups[e.groupOf(&e.procs[i], st)] {
 		s := &e.devices[d]
 		if s.exclusive || st.exclusive && s.users > 0 {
 			continue
@@ -277,7 +278,7 @@ func (e *engine) giveBack(i int32, st *stepProg) {
 	d.users--
 	d.exclusive = false
 	pr.device = -1
-	q := &e.waitDev[st.group]
+	q := &e.waitDev[e.groupOf(pr, st)]
 	for q.Len() > 0 {
 		w := *q.First()
 		wp := &e.procs[w]
@@ -286,6 +287,7 @@ func (e *engine) giveBack(i int32, st *stepProg) {
 		}
 		q.Take(&w)
 		e.nodes[wp.node].wait += e.now - wp.since
+		e.log.stood(wp, e.now-wp.since)
 		wp.state = working
 		e.ready.Put(&w)
 	}

@@ -26,8 +26,9 @@ type program struct {
 	classes []classProg
 	machine Machine
 	links   []Link
-	groups  [][]int // devices of one name
-	all     bool    // compiled for the rule AllBuffers
+	groups  [][]int // devices of one name; those of a pool have one each, one behind the other
+	pooled
+	all bool // compiled for the rule AllBuffers
 }
 
 type nodeProg struct {
@@ -41,6 +42,7 @@ type nodeProg struct {
 	scratch []space
 	made    []int  // of bufs
 	reads   []read // of bufs
+	lanes   int
 	carries [][]int
 	joins   []int // direct predecessors that are joins
 	holds   []int // of bufs: what a join holds until it has its tuple
@@ -61,9 +63,11 @@ type read struct {
 type stepProg struct {
 	seconds, spread, cores float64
 	group                  int // of devices; −1: none
+	pool                   int // how many groups from that on are a pool's; 0: it is none
 	exclusive              bool
-	keeps                  bool // its device, for the next step
-	link                   int  // −1: none
+	keeps                  bool  // its device, for the next step
+	link                   int   // −1: none
+	links                  []int // of a pool's devices, where they differ
 	bytes                  float64
 	marks                  []mark
 }
@@ -190,6 +194,9 @@ func (p *program) hardware() {
 	p.links = p.machine.Links
 	at := make(map[string]int)
 	for i, d := range p.machine.Devices {
+		if d.Pool != "" {
+			continue
+		}
 		g, ok := at[d.Name]
 		if !ok {
 			g = len(p.groups)
@@ -198,6 +205,7 @@ func (p *program) hardware() {
 		}
 		p.groups[g] = append(p.groups[g], i)
 	}
+	p.pools()
 }
 
 func (p *program) group(name string) int {
@@ -243,14 +251,17 @@ func (p *program) node(i int, c *Node) error {
 	if !n.work && (len(c.Steps) > 0 || len(c.Makes) > 0 || len(c.Scratch) > 0 || c.Fails != 0) {
 		return fmt.Errorf("a %s has no calls that could cost something", p.t.Nodes[i].Kind)
 	}
-	n.fails = c.Fails
+	n.fails, n.lanes = c.Fails, c.Lanes
 	var total float64
 	var length []float64
 	for k, st := range c.Steps {
 		s := stepProg{seconds: st.Seconds, spread: st.Spread, cores: st.Cores, group: -1, link: -1, exclusive: st.Exclusive, bytes: float64(st.LinkBytes)}
 		link := st.Link
 		if st.Device != "" {
-			if s.group = p.group(st.Device); s.group < 0 {
+			if s.group, s.pool = p.poolOf(st.Device); s.pool == 0 {
+				s.group = p.group(st.Device)
+			}
+			if s.group < 0 {
 				return fmt.Errorf("step %d runs on device %q, which the machine has not", k+1, st.Device)
 			}
 			if link == "" {
@@ -260,6 +271,12 @@ func (p *program) node(i int, c *Node) error {
 		if st.LinkBytes > 0 {
 			if s.link = p.link(link); s.link < 0 {
 				return fmt.Errorf("step %d sends over link %q, which the machine has not", k+1, link)
+			}
+			if st.Link == "" {
+				var err error
+				if s.links, err = p.linksOf(s.group, s.pool); err != nil {
+					return fmt.Errorf("step %d: %w", k+1, err)
+				}
 			}
 		}
 		l := st.Seconds

@@ -32,6 +32,8 @@ type engine struct {
 	users   []float64            // of links, in this turn
 	entry   rules.Queue[int32]   // sources whose next item waits to be admitted
 	permits int
+	lanes   lanes
+	inPlace []int // items in flight, by the device of a pool that they have
 
 	memory ledger
 	peaks  peaks
@@ -125,10 +127,12 @@ const (
 	pushing             // waits for room, or for its emitter
 	timed               // a source between two items
 	repeating           // a call between two attempts
+	laneless            // a call before it, without a lane
 )
 
 type itemState struct {
 	class, part       int32
+	place             int32 // which devices of pools it has
 	seq               uint64
 	live              int // messages
 	arrived, admitted float64
@@ -166,8 +170,11 @@ func (e *engine) reset(p *program, set *Settings, items int, limit alloc.Amount)
 		s.j.Reset()
 		s.o.Reset()
 		s.workers, s.idle = nd.Workers, nd.Workers
+		if l := p.laned[i]; l > 0 { // who waits for a lane does not count
+			s.workers = l * p.places
+		}
 		s.sending, s.emitter, s.next = false, 0, 0
-		s.stage = StagePrediction{Name: nd.Name, Kind: p.rt.Nodes[i].Kind.String(), Workers: nd.Workers, Capacity: nd.Capacity}
+		s.stage = StagePrediction{Name: nd.Name, Kind: p.rt.Nodes[i].Kind.String(), Workers: s.workers, Capacity: nd.Capacity}
 		s.busy, s.wait, s.out, s.area, s.changed = 0, 0, 0, 0, 0
 		s.made, s.nowMade = noBytes, noBytes
 		s.seats = s.seats[:0]
@@ -191,6 +198,9 @@ func (e *engine) reset(p *program, set *Settings, items int, limit alloc.Amount)
 	for i := range e.waitDev {
 		e.waitDev[i].Reset(rules.Unbounded)
 	}
+	e.inPlace = room(e.inPlace, p.places)
+	clear(e.inPlace)
+	e.lanes.reset(n * p.places)
 	e.users, e.linkUse = room(e.users, len(p.links)), room(e.linkUse, len(p.links))
 	clear(e.linkUse)
 	e.coreUse, e.coreMost = 0, 0

@@ -165,6 +165,8 @@ func (e *engine) resume(i int32) {
 	case pr.state == repeating:
 		pr.state = resting
 		e.call(i)
+	case pr.state == laneless:
+		e.start(i)
 	case len(pr.path) > 0:
 		e.push(i)
 	case e.p.rt.Nodes[pr.node].Kind == rules.Source:
@@ -251,10 +253,9 @@ func (e *engine) wake(node int32) {
 		s.idle--
 		i := e.fresh(node, m.item)
 		pr := &e.procs[i]
-		pr.queued, pr.begin = m.at, e.now
-		pr.seat = e.log.seat(s)
+		pr.queued = m.at
 		e.status[int(m.item)*len(e.nodes)+int(node)] = running
-		e.call(i)
+		e.enter(i)
 		if e.over {
 			return
 		}
@@ -267,16 +268,14 @@ func (e *engine) admit(item int32) bool {
 	if e.set.Rules.Semaphore > 0 && e.permits == 0 {
 		return false
 	}
+	if found, err := e.place(it); err != nil {
+		e.fail(item, err)
+		return false
+	} else if !found {
+		return false
+	}
 	if e.memory.on {
-		need := e.p.shapes[it.part][it.class].After(0)
-		if !need.Fits(e.memory.limit) {
-			e.fail(item, fmt.Errorf("item %d needs %v, which can never fit in the budget of %v", it.seq, need, e.memory.limit))
-			return false
-		}
-		if !need.FitsBeside(e.memory.charged, e.memory.limit) {
-			return false
-		}
-		it.limit, it.open = need, true
+		it.limit, it.open = e.need(it), true
 		e.memory.charge(it)
 	}
 	if e.set.Rules.Semaphore > 0 {
@@ -285,6 +284,7 @@ func (e *engine) admit(item int32) bool {
 	}
 	it.in, it.admitted = true, e.now
 	e.inFlight++
+	e.inPlace[it.place]++
 	e.inFlightPeak = max(e.inFlightPeak, e.inFlight)
 	e.log.admitted(e, item)
 	return true
@@ -316,7 +316,7 @@ func (e *engine) refuse(i int32) {
 	item := e.procs[i].item
 	it := &e.its[item]
 	e.fail(item, fmt.Errorf("item %d needs %v, which does not fit in the budget of %v beside the %v that is kept", it.seq,
-		e.p.shapes[it.part][it.class].After(0), e.memory.limit, e.memory.charged))
+		e.need(it), e.memory.limit, e.memory.charged))
 	if !e.over {
 		e.leave(item, 1)
 		e.procs[i].state = resting
@@ -345,6 +345,8 @@ func (e *engine) leave(item int32, n int) {
 	e.scrap(item)
 	if it.in {
 		e.inFlight--
+		e.inPlace[it.place]--
+		e.memory.freed = e.memory.freed || e.p.places > 1
 		it.limit, it.open = noBytes, false
 		if e.memory.on {
 			e.memory.settle(it)

@@ -93,6 +93,7 @@ func (e *engine) take(item int32, node int, at alloc.Space, n int64) {
 		return
 	}
 	p, it, s := &e.peaks, &e.its[item], &e.nodes[node]
+	at = e.spaceOf(item, at)
 	p.live[at] += n
 	p.total[at] += n
 	s.nowMade[at] += n
@@ -134,6 +135,7 @@ func (e *engine) give(item int32, node int, at alloc.Space, n int64) {
 		return
 	}
 	p, it := &e.peaks, &e.its[item]
+	at = e.spaceOf(item, at)
 	if p.open[at] && p.live[at] == p.top[at] {
 		e.topped(at)
 	}
@@ -273,7 +275,7 @@ func (e *engine) describe(at alloc.Space, rows []row, both bool) []row {
 			continue
 		}
 		for b := range e.p.bufs {
-			if bp := &e.p.bufs[b]; e.left[item*nb+b] >= 0 && in(bp.at) {
+			if bp := &e.p.bufs[b]; e.left[item*nb+b] >= 0 && in(e.spaceOf(int32(item), bp.at)) {
 				node, state := e.where(item, bp)
 				add(int32(item), node, state, e.sized(int32(item), bp.bytes))
 			}
@@ -282,9 +284,13 @@ func (e *engine) describe(at alloc.Space, rows []row, both bool) []row {
 	for i := range e.procs {
 		pr := &e.procs[i]
 		for k, s := range e.p.nodes[pr.node].scratch {
-			if pr.temps&(1<<k) != 0 && in(s.at) {
-				add(pr.item, int(pr.node), isHeld, e.sized(pr.item, s.bytes))
+			if pr.temps&(1<<k) == 0 || !in(e.spaceOf(pr.item, s.at)) {
+				continue
 			}
+			if e.holds(int(pr.item), int(pr.node), in) {
+				e.peaks.cells[int(pr.node)*len(states)+isHeld].last = pr.item + 1 // counted above
+			}
+			add(pr.item, int(pr.node), isHeld, e.sized(pr.item, s.bytes))
 		}
 	}
 	for i := range e.peaks.cells {
@@ -293,6 +299,21 @@ func (e *engine) describe(at alloc.Space, rows []row, both bool) []row {
 		}
 	}
 	return rows
+}
+
+// holds reports whether a buffer of an item is held at a node, in the spaces that
+// in names.
+func (e *engine) holds(item, node int, in func(alloc.Space) bool) bool {
+	for b := range e.p.bufs {
+		bp := &e.p.bufs[b]
+		if e.left[item*len(e.p.bufs)+b] < 0 || !in(e.spaceOf(int32(item), bp.at)) {
+			continue
+		}
+		if at, state := e.where(item, bp); at == node && state == isHeld {
+			return true
+		}
+	}
+	return false
 }
 
 // where says why a buffer of an item is live.

@@ -75,6 +75,13 @@ func (r *recorder) device(e *engine, pr *proc) {
 	}
 }
 
+// stood is a call that has waited for a device.
+func (r *recorder) stood(pr *proc, seconds float64) {
+	if r != nil {
+		r.calls[pr.entry].Waited += duration(seconds)
+	}
+}
+
 func (r *recorder) retried(e *engine, pr *proc) {
 	if r == nil {
 		return
@@ -132,7 +139,7 @@ func (r *recorder) born(e *engine, i int32, b int) {
 		return
 	}
 	pr, bp := &e.procs[i], &e.p.bufs[b]
-	r.add(e, spot{int(pr.item), -1, b}, trace.Buffer{Space: bp.at, Stage: e.p.t.Nodes[bp.maker].Name, Purpose: bp.name,
+	r.add(e, spot{int(pr.item), -1, b}, trace.Buffer{Space: e.spaceOf(pr.item, bp.at), Stage: e.p.t.Nodes[bp.maker].Name, Purpose: bp.name,
 		Bytes: e.sized(pr.item, bp.bytes), Item: int(pr.item), Call: int(pr.entry)})
 }
 
@@ -152,7 +159,7 @@ func (r *recorder) temp(e *engine, i int32, k int, begins bool) {
 		r.close(e, spot{int(i), -2, k})
 		return
 	}
-	r.add(e, spot{int(i), -2, k}, trace.Buffer{Space: s.at, Stage: e.p.t.Nodes[pr.node].Name, Purpose: "scratch",
+	r.add(e, spot{int(i), -2, k}, trace.Buffer{Space: e.spaceOf(pr.item, s.at), Stage: e.p.t.Nodes[pr.node].Name, Purpose: "scratch",
 		Bytes: e.sized(pr.item, s.bytes), Item: int(pr.item), Call: int(pr.entry)})
 }
 
@@ -258,7 +265,7 @@ func (r *recorder) items(e *engine, t *trace.Trace) []int {
 			needs[k] = e.p.stated(int(it.part), int(it.class))
 		}
 		at[i] = len(t.Items)
-		x := trace.Item{Key: pipeline.Key{Part: int(it.seq)}, Arrived: duration(it.arrived), Admitted: trace.Never, Left: trace.Never, Needs: needs[k], Err: r.errs[i]}
+		x := trace.Item{Key: pipeline.Key{Part: int(it.seq)}, Source: e.p.rt.Parts[it.part].Sources[0], Arrived: duration(it.arrived), Admitted: trace.Never, Left: trace.Never, Needs: needs[k], Err: r.errs[i]}
 		if it.in {
 			x.Admitted = duration(it.admitted)
 		}

@@ -32,7 +32,7 @@ func (e *engine) speeds() (dt float64) {
 			}
 		}
 		if pr.bytes > 0 {
-			e.users[st.link]++
+			e.users[e.linkOf(pr, st)]++
 		}
 	}
 	share := 1.0
@@ -56,7 +56,8 @@ func (e *engine) speeds() (dt float64) {
 			dt = min(dt, pr.secs/pr.rs)
 		}
 		if pr.bytes > 0 {
-			pr.rb = m.Links[st.link].BytesPerSecond / e.users[st.link]
+			l := e.linkOf(pr, st)
+			pr.rb = m.Links[l].BytesPerSecond / e.users[l]
 			dt = min(dt, pr.bytes/pr.rb)
 		}
 		if pr.mark < len(st.marks) {

@@ -161,6 +161,7 @@ func (s *Simulator) apply(p *program, set *Settings) (limit alloc.Amount, err er
 			p.t.Nodes[i].Capacity = int(st.Capacity)
 		}
 	}
+	p.share(set)
 	limit = s.t.Budget
 	for name, n := range set.Budget {
 		sp, err := alloc.ParseSpace(name)

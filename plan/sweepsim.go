@@ -26,6 +26,10 @@ import (
 //	cores    how many cores the machine has
 //	memory   how much host memory, in bytes
 //	items    how many items run
+//	devices  how many devices there are, like the first
+//	links    how many links they share, from one for each
+//	link     what a link carries in a second, in bytes
+//	device-memory  what each device offers, in bytes: to keys and to items
 //
 // and those that When has given costs for. It makes as many runs at once as Go
 // uses processors.
@@ -158,14 +162,17 @@ func (s *Simulated) choose(choices map[string]string) (*Costs, Settings, error) 
 				err = fmt.Errorf("%q: want 1 at least", v)
 			}
 		default:
-			if s.when[axis] == nil {
-				known := append([]string{"cores", "items", "memory"}, slices.Sorted(maps.Keys(s.when))...)
+			if s.when[axis] == nil && !slices.Contains(cardChoices, axis) {
+				known := append([]string{"cores", "items", "memory"}, append(slices.Sorted(slices.Values(cardChoices)), slices.Sorted(maps.Keys(s.when))...)...)
 				err = fmt.Errorf("a simulation has no such choice (it has %s)", strings.Join(known, ", "))
 			}
 		}
 		if err != nil {
 			return nil, set, fmt.Errorf("%s: %w", axis, err)
 		}
+	}
+	if err := s.chooseCards(&d, &set, choices); err != nil {
+		return nil, set, err
 	}
 	return &d, set, nil
 }
