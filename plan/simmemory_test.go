@@ -168,3 +168,17 @@ func TestSources(t *testing.T) {
 		t.Errorf("%+v", p.Latency)
 	}
 }
+
+// TestSharesCountItemsOnce: an item that holds a buffer and scratch at one node is
+// one item there.
+func TestSharesCountItemsOnce(t *testing.T) {
+	g := line([]string{"make", "use"}, pipeline.Workers(3))
+	c := &plan.Costs{Nodes: map[string]plan.Node{
+		"make": {Steps: []plan.Step{{Seconds: 1}}, Makes: []plan.Buffer{{Name: "x", Bytes: 5}}, Scratch: []plan.Buffer{{Name: "s", Bytes: 3}, {Name: "t", Bytes: 1}}},
+		"use":  {Steps: []plan.Step{{Seconds: 0.1}}},
+	}}
+	p := simulate(t, g, c, plan.Settings{Items: 3})
+	if len(p.Peaks) != 1 || len(p.Peaks[0].Shares) != 1 || p.Peaks[0].Shares[0] != (plan.Share{Stage: "make", State: plan.Held, Bytes: 27, Items: 3}) {
+		t.Errorf("%+v", p.Peaks)
+	}
+}
