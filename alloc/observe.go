@@ -156,7 +156,9 @@ func (c *core) uncount(at *cell) {
 
 // recount counts c for another stage.
 func (c *core) recount(to *cell) {
-	if t := c.tracker; t.watch.Load() != nil {
+	t := c.tracker
+	heard := t.watch.Load() != nil
+	if heard {
 		t.watchMu.Lock()
 		defer t.watchMu.Unlock()
 	}
@@ -165,10 +167,10 @@ func (c *core) recount(to *cell) {
 		old = c.maker
 	}
 	old.moveTo(to, c.bytes)
-	if c.tracker.watch.Load() != nil {
+	if heard {
 		ch := c.changeOf(Handed, to)
 		ch.From = old.stage
-		c.tracker.tell(ch)
+		t.tell(ch)
 	}
 }
 

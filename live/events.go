@@ -33,6 +33,11 @@ func (s *State) OnEvent(e pipeline.Event) {
 		s.admit(e)
 	case pipeline.Queued:
 		s.arrive(n, e)
+	case pipeline.WaitedIn:
+		if e.Call != 0 && n >= 0 { // it ran, and did not use its worker
+			s.nodes[n].reckon(e.At)
+			s.nodes[n].area -= e.Wait
+		}
 	case pipeline.Begin:
 		s.count(n, e.At, 1)
 		s.begin(n, e)

@@ -16,6 +16,7 @@ type call struct {
 	st    *station
 	item  *item
 	id    uint64 // for listeners; 0 without any
+	begun time.Duration
 	mu    sync.Mutex
 	hold  hold
 	final bool // no try follows: early release is allowed

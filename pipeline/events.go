@@ -17,7 +17,7 @@ const (
 	Begin                      // Stage begins to work on the item
 	End                        // Stage has ended; Wait: how long it worked; Err if it failed
 	Retried                    // Stage is to try again; Err: why, Attempt: 1 for the first repetition
-	WaitedIn                   // a worker of Stage had nothing to do for Wait
+	WaitedIn                   // a worker of Stage had nothing to do for Wait; with a Call, that waited for its turn for Wait, see Waited, and comes before its End
 	WaitedOut                  // a value of Stage waited for room for Wait
 	Dropped                    // Stage ended its lease on a buffer early; Bytes
 	Failed                     // the item has failed in Stage with Err
@@ -58,7 +58,7 @@ type Event struct {
 	Err     error
 
 	Item     uint64 // the attempt at the item that the event is about, from 1; 0 if there is none
-	Call     uint64 // the call of Stage: in Begin, Retried, Dropped, End and Sent. It is the tag of the memory that the call makes, see alloc.Change
+	Call     uint64 // the call of Stage: in Begin, Retried, Dropped, WaitedIn of a call, End and Sent. It is the tag of the memory that the call makes, see alloc.Change
 	Slot     int    // Queued: the input of a join
 	Workers  int    // Resized
 	Capacity int    // Resized

@@ -51,9 +51,9 @@ func (s *station) process(m message) {
 		c.end()
 	}
 	s.running.Add(1)
-	since := r.now()
+	c.begun = r.now()
 	if r.heard {
-		r.tell(Event{Kind: Begin, At: since, Stage: s.node.name, Key: it.key, Bytes: m.hold.bytes(), Item: it.id, Call: c.id, hold: m.hold})
+		r.tell(Event{Kind: Begin, At: c.begun, Stage: s.node.name, Key: it.key, Bytes: m.hold.bytes(), Item: it.id, Call: c.id, hold: m.hold})
 	}
 	var out result
 	for attempt := 1; ; attempt++ {
@@ -73,21 +73,23 @@ func (s *station) process(m message) {
 		}
 	}
 	c.end()
-	if d := c.waited.Load(); d > 0 {
-		s.busy.Add(-d)
-		s.waitIn.Add(d)
-	}
-	s.settle(c, since, &out)
+	s.settle(c, &out)
 }
 
 // settle does what is to be done with the result of a stage.
-func (s *station) settle(c *call, since time.Duration, out *result) {
+func (s *station) settle(c *call, out *result) {
 	r, it := s.run, c.item
 	now := r.now()
 	s.running.Add(-1)
-	s.busy.Add(int64(now - since))
+	took := now - c.begun
+	waited := min(time.Duration(c.waited.Load()), took)
+	s.busy.Add(int64(took - waited))
+	s.waitIn.Add(int64(waited))
 	if r.heard {
-		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: now - since, Bytes: out.hold.bytes(), Err: out.err, Item: it.id, Call: c.id, hold: out.hold})
+		if waited > 0 {
+			r.tell(Event{Kind: WaitedIn, At: now, Stage: s.node.name, Key: it.key, Wait: waited, Item: it.id, Call: c.id})
+		}
+		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: took, Bytes: out.hold.bytes(), Err: out.err, Item: it.id, Call: c.id, hold: out.hold})
 	}
 	if out.err != nil {
 		if err := s.wrap(it, out); !r.again(s, it, err) {
@@ -133,7 +135,6 @@ func (s *station) wrap(it *item, out *result) error {
 // goroutine, the item is dealt with here and work starts a worker anew.
 func (s *station) invoke(c *call, in any, out *result) {
 	returned := false
-	since := s.run.now()
 	defer func() {
 		if returned {
 			return
@@ -143,7 +144,7 @@ func (s *station) invoke(c *call, in any, out *result) {
 			return
 		}
 		c.end()
-		s.settle(c, since, &result{err: ErrGoexit})
+		s.settle(c, &result{err: ErrGoexit})
 	}()
 	*out = result{}
 	out.val, out.err = s.node.call(c, in)

@@ -56,7 +56,7 @@ func (b *builder) item(e *event) int {
 	if !ok {
 		i = len(b.t.Items)
 		b.items[e.item] = i
-		b.t.Items = append(b.t.Items, Item{Key: e.key, Arrived: e.at, Admitted: Never, Left: Never})
+		b.t.Items = append(b.t.Items, Item{Key: e.key, Source: None, Arrived: e.at, Admitted: Never, Left: Never})
 	}
 	return i
 }
@@ -68,7 +68,7 @@ func (b *builder) event(e *event) {
 	case pipeline.Resized:
 		b.resized(e)
 		return
-	case pipeline.Retried, pipeline.Dropped, pipeline.End, pipeline.Sent:
+	case pipeline.Retried, pipeline.Dropped, pipeline.WaitedIn, pipeline.End, pipeline.Sent:
 		if k, ok := b.calls[e.call]; ok && e.call != 0 {
 			b.ofCall(e, at, &b.t.Calls[k])
 		}
@@ -80,7 +80,7 @@ func (b *builder) event(e *event) {
 	it := &b.t.Items[i]
 	switch e.kind {
 	case pipeline.Arrived:
-		it.Key, it.Arrived, it.Attempt = e.key, e.at, e.attempt
+		it.Key, it.Source, it.Arrived, it.Attempt = e.key, e.node, e.at, e.attempt
 	case pipeline.Admitted:
 		it.Admitted, it.Needs = e.at, e.needs
 	case pipeline.Left, pipeline.Gone:
@@ -196,6 +196,8 @@ func (b *builder) ofCall(e *event, at place, c *Call) {
 				}
 			}
 		}
+	case pipeline.WaitedIn:
+		c.Waited = e.wait
 	case pipeline.End:
 		c.End, c.Err, c.Makes = max(e.at, c.Begin), e.err, b.known(e.refs)
 		for i := range c.Reads {

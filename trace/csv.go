@@ -21,7 +21,7 @@ func (t *Trace) WriteItemsCSV(w io.Writer) error {
 // WriteCallsCSV writes a line for each call, with the bytes that it read and made.
 func (t *Trace) WriteCallsCSV(w io.Writer) error {
 	return writeCSV(w, "calls", []string{"call", "item", "stage", "worker", "device", "queued_s", "begin_s", "end_s", "out_s", "repeated",
-		"read_bytes", "made_bytes", "error"}, len(t.Calls), func(i int) []string {
+		"read_bytes", "made_bytes", "error", "waited_s"}, len(t.Calls), func(i int) []string {
 		c := &t.Calls[i]
 		device := ""
 		if c.Device >= 0 && c.Device < len(t.Meta.Devices) {
@@ -35,7 +35,7 @@ func (t *Trace) WriteCallsCSV(w io.Writer) error {
 			made += t.Buffers[b].Bytes
 		}
 		return []string{strconv.Itoa(i), index(c.Item), t.nodeName(c.Node), strconv.Itoa(c.Worker), device, seconds(c.Queued), seconds(c.Begin),
-			seconds(c.End), seconds(c.Out), strconv.Itoa(c.Attempt), strconv.FormatInt(read, 10), strconv.FormatInt(made, 10), c.Err}
+			seconds(c.End), seconds(c.Out), strconv.Itoa(c.Attempt), strconv.FormatInt(read, 10), strconv.FormatInt(made, 10), c.Err, seconds(c.Waited)}
 	})
 }
 

@@ -114,8 +114,8 @@ func (e *encoder) eventOf(v *pipeline.Event, refs []uint64, needs []NodeNeed) {
 	if len(refs) > 0 {
 		has |= hasRefs
 	}
-	if v.Kind == pipeline.Resized {
-		has |= hasSizes
+	if v.Kind == pipeline.Resized || v.Kind == pipeline.WaitedIn {
+		has |= hasNumbers
 	}
 	e.head(recEvent, v.At)
 	e.buf = append(e.buf, byte(v.Kind), has)
@@ -152,9 +152,13 @@ func (e *encoder) eventOf(v *pipeline.Event, refs []uint64, needs []NodeNeed) {
 	if has&hasNeeds != 0 {
 		e.uint(needsID)
 	}
-	if has&hasSizes != 0 {
-		e.uint(uint64(v.Workers))
-		e.buf = binary.AppendVarint(e.buf, int64(v.Capacity))
+	if has&hasNumbers != 0 {
+		n, d := uint64(v.Workers), int64(v.Capacity)
+		if v.Kind == pipeline.WaitedIn {
+			n, d = 0, int64(v.Wait)
+		}
+		e.uint(n)
+		e.buf = binary.AppendVarint(e.buf, d)
 	}
 }
 

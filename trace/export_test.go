@@ -184,7 +184,7 @@ func TestCSV(t *testing.T) {
 	if len(items) != 3 || strings.Join(items[2], " ") != "1 j 1 0 0.005000000 0.005000000  " {
 		t.Errorf("items: %q", items)
 	}
-	if len(calls) != 7 || strings.Join(calls[1], " ") != "0 0 make 0  0.000000000 0.000000000 0.010000000 0.012000000 0 0 1000 " {
+	if len(calls) != 7 || strings.Join(calls[1], " ") != "0 0 make 0  0.000000000 0.000000000 0.010000000 0.012000000 0 0 1000  0.000000000" {
 		t.Errorf("calls: %q", calls[:2])
 	}
 	if len(buffers) != 7 || strings.Join(buffers[1], " ") != "0 host keys key memory 100   0.000000000 " ||

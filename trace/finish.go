@@ -22,6 +22,7 @@ func (b *builder) trace() *Trace {
 			c.End, c.Out, c.Err = t.Wall, t.Wall, Unended
 		}
 		c.Out = max(c.Out, c.End)
+		c.Waited = min(c.Waited, c.End-c.Begin)
 		for i := range c.Reads {
 			if r := &c.Reads[i]; r.Until == open {
 				r.Until = t.Wall

@@ -42,7 +42,7 @@ const (
 	hasSlot // the input of a join; of Begin, the device and one
 	hasRefs
 	hasNeeds
-	hasSizes
+	hasNumbers // of Resized, workers and capacity; of WaitedIn, 0 and the time in ns
 )
 
 const (

@@ -54,17 +54,20 @@ type Device struct {
 	Space  alloc.Space
 	Memory int64  // bytes
 	Link   string // the name of one of Links
+	Up     int64  // bytes that went to it while the run lasted; 0: not known
+	Down   int64  // and back
 }
 
 // Link is what carries bytes between host and devices.
 type Link struct {
 	Name           string
-	BytesPerSecond float64
+	BytesPerSecond float64 // 0: not known
 }
 
 // Item is one attempt at an item of the graph.
 type Item struct {
 	Key      pipeline.Key
+	Source   int           // the node where it arrived; None if that is not known
 	Arrived  time.Duration // it asked to be admitted
 	Admitted time.Duration // Never if it was not
 	Left     time.Duration // Never if it did not
@@ -84,6 +87,7 @@ type Call struct {
 	Queued     time.Duration // it came into the queue
 	Begin, End time.Duration // it ran
 	Out        time.Duration // the last consumer took the output, so that the worker was free again; End if there was none
+	Waited     time.Duration // of the time that it ran: it waited for its turn at something, see pipeline.Waited
 	Attempt    int           // how often it was repeated
 	Device     int           // in Meta.Devices
 	Err        string        // Unended if the recording ends before it

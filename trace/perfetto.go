@@ -167,6 +167,9 @@ func (p *perfetto) calls() {
 		if c.Attempt > 0 {
 			args["repeated"] = c.Attempt
 		}
+		if c.Waited > 0 {
+			args["waited_ms"] = micros(c.Waited) / 1000
+		}
 		if c.Device >= 0 && c.Device < len(p.t.Meta.Devices) {
 			args["device"] = p.t.Meta.Devices[c.Device].Name
 		}

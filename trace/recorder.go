@@ -34,6 +34,7 @@ type Recorder struct {
 	w     *frameWriter
 	meta  Meta
 	begun atomic.Bool
+	twice atomic.Bool // a second graph ran
 
 	base      time.Time // set once, before the first event
 	cpuBase   time.Duration
@@ -48,6 +49,9 @@ type Recorder struct {
 	mu   sync.Mutex
 	over bool // Close was called, or the writer has failed
 	enc  encoder
+
+	devices []Device // that were measured
+	links   []Link
 }
 
 // RecorderOption is an option of NewRecorder.
@@ -85,8 +89,29 @@ func Create(path string, opts ...RecorderOption) (*Recorder, error) {
 	return r, nil
 }
 
-// Option makes a graph record itself. A recorder records one graph.
-func (r *Recorder) Option() pipeline.Option { return pipeline.Listen(r) }
+// ErrSecondGraph is what Close returns of a recorder that a second graph ran with.
+// It has recorded the first alone.
+var ErrSecondGraph = errors.New("a recorder records one graph, and a second one ran with it")
+
+// Option makes a graph record itself. A recorder records one graph: the first that
+// runs.
+func (r *Recorder) Option() pipeline.Option { return pipeline.Listen(&ear{r: r}) }
+
+// ear is the recorder in one graph.
+type ear struct {
+	r    *Recorder
+	mine bool // it is the graph that is recorded; set before the first event
+}
+
+// OnStart begins the recording, if no other graph has.
+func (e *ear) OnStart(s pipeline.Start) { e.mine = e.r.start(s) }
+
+// OnEvent records an event.
+func (e *ear) OnEvent(v pipeline.Event) {
+	if e.mine {
+		e.r.OnEvent(v)
+	}
+}
 
 // header is what the first record says.
 type header struct {
@@ -98,12 +123,24 @@ type header struct {
 type footer struct {
 	Wall time.Duration
 	Err  string `json:",omitempty"`
+
+	Devices []Device `json:",omitempty"` // in place of those of the beginning
+	Links   []Link   `json:",omitempty"`
 }
 
 // OnStart begins the recording.
-func (r *Recorder) OnStart(s pipeline.Start) {
-	if r.w.in == nil || r.begun.Swap(true) {
-		return
+func (r *Recorder) OnStart(s pipeline.Start) { r.start(s) }
+
+// start is OnStart, and reports whether it has begun.
+func (r *Recorder) start(s pipeline.Start) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun.Load() {
+		r.twice.Store(true)
+		return false
+	}
+	if r.over {
+		return false
 	}
 	r.base = s.At
 	r.unbounded = s.Graph.Budget.IsZero() && !s.Graph.Shared
@@ -124,16 +161,17 @@ func (r *Recorder) OnStart(s pipeline.Start) {
 	}
 	r.cpuBase = processTime()
 	r.usage.open()
-	r.mu.Lock()
 	r.enc.begin(r.w.fresh(), s.Graph)
 	r.enc.text(recStart, 0, text)
-	r.mu.Unlock()
-	r.observed = alloc.Default().Observe(r)
-	r.mu.Lock()
-	r.flush() // so that a run that is killed soon is known
-	r.mu.Unlock()
+	r.begun.Store(true)
 	go r.w.run()
 	r.wg.Go(r.tick)
+	r.mu.Unlock() // what is there is told at once
+	observed := alloc.Default().Observe(r)
+	r.mu.Lock()
+	r.observed = observed
+	r.flush() // so that a run that is killed soon is known
+	return true
 }
 
 // tick hands over frames that have become old.
@@ -165,8 +203,12 @@ func (r *Recorder) now() time.Duration { return time.Since(r.base) }
 // OnEvent records an event. It is called by the graph.
 func (r *Recorder) OnEvent(e pipeline.Event) {
 	switch e.Kind {
-	case pipeline.WaitedIn, pipeline.WaitedOut:
+	case pipeline.WaitedOut:
 		return // other events say as much
+	case pipeline.WaitedIn:
+		if e.Call == 0 {
+			return
+		}
 	}
 	var needs []NodeNeed
 	if e.Kind == pipeline.Admitted {
@@ -229,13 +271,25 @@ func (r *Recorder) sample(at time.Duration) {
 	}
 }
 
+// Measured says of devices and links what is known only at the end of the run, such as
+// what went over them. It takes the place of what Meta has of them.
+func (r *Recorder) Measured(devices []Device, links []Link) {
+	r.mu.Lock()
+	r.devices, r.links = devices, links
+	r.mu.Unlock()
+}
+
 // Close ends the recording: report is what Run gave, and may be nil. It writes
 // what is left and returns the first error of writing, if there was one. A
 // recorder whose graph never ran leaves an empty file. A second Close does
-// nothing.
+// nothing. Close is called once Run has returned; a graph that runs later is not
+// recorded.
 func (r *Recorder) Close(report *pipeline.Report) error {
-	if r.observed != nil {
-		r.observed()
+	r.mu.Lock()
+	observed := r.observed
+	r.mu.Unlock()
+	if observed != nil {
+		observed() // with nothing locked: a change may be waiting to be told
 	}
 	r.mu.Lock()
 	if r.over {
@@ -244,7 +298,7 @@ func (r *Recorder) Close(report *pipeline.Report) error {
 	}
 	r.over = true
 	if r.begun.Load() {
-		f := footer{Wall: r.now()}
+		f := footer{Wall: r.now(), Devices: r.devices, Links: r.links}
 		if report != nil {
 			f.Wall, f.Err = report.Wall, report.Error
 		}
@@ -270,6 +324,9 @@ func (r *Recorder) ended(err error) error {
 	if f := r.file; f != nil {
 		r.file = nil
 		err = errors.Join(err, f.Close())
+	}
+	if r.twice.Load() {
+		err = errors.Join(err, ErrSecondGraph)
 	}
 	if err != nil {
 		return fmt.Errorf("write a recording: %w", err)

@@ -146,6 +146,9 @@ func (b *builder) record(c *cursor, kind byte, at time.Duration) {
 			return
 		}
 		b.t.Wall, b.t.Err, b.ended = f.Wall, f.Err, true
+		if len(f.Devices) == len(b.t.Meta.Devices) && len(f.Devices) > 0 {
+			b.t.Meta.Devices, b.t.Meta.Links = f.Devices, f.Links
+		}
 	case recString:
 		b.strings = append(b.strings, string(c.bytes()))
 	case recNeeds:
@@ -195,6 +198,7 @@ type event struct {
 	refs              []uint64
 	needs             []NodeNeed
 	workers, capacity int
+	wait              time.Duration
 }
 
 func (b *builder) readEvent(c *cursor, at time.Duration) {
@@ -234,9 +238,18 @@ func (b *builder) readEvent(c *cursor, at time.Duration) {
 			c.fail(errNumber)
 		}
 	}
-	if has&hasSizes != 0 {
+	if has&hasNumbers != 0 {
 		e.workers = int(c.upTo(1 << 20))
-		e.capacity = int(c.int())
+		n := c.int()
+		switch e.kind {
+		case pipeline.WaitedIn:
+			if n < 0 || n > int64(maxTime) {
+				c.fail(errNumber)
+			}
+			e.wait = time.Duration(n)
+		default:
+			e.capacity = int(n)
+		}
 	}
 	if c.err == nil {
 		b.event(&e)

@@ -15,16 +15,17 @@ type StageSummary struct {
 	Kind     string // as in the topology
 	Workers  int    // at the beginning
 	Capacity int
-	Items    int // calls that ended well; at a source, items that were admitted; at a join, tuples
-	Failed   int
-	Retries  int
+	Items    int // calls that ended well; at a source, items that arrived there and were admitted; at a join, tuples
+	Failed   int // calls that ended with an error
+	Retries  int // of calls
 
-	Busy    time.Duration // of all calls
-	WaitIn  time.Duration // of all workers: without anything to do
+	Busy    time.Duration // of all calls, without Waited
+	Waited  time.Duration // of all calls: for their turn at something, see pipeline.Waited
+	WaitIn  time.Duration // of all workers: without anything to do, and Waited
 	WaitOut time.Duration // of all workers: with an output that found no room
 	Queue   time.Duration // of all values: in the queue, or in the join
 
-	Mean, P50, P95, Max time.Duration // of a call
+	Mean, P50, P95, Max time.Duration // of a call, without what it waited
 	Utilisation         float64       // Busy by the time that there were workers, 0 to 1
 
 	Made    alloc.Amount // allocated by its calls, in bytes
@@ -53,17 +54,21 @@ func (t *Trace) Stages() []StageSummary {
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		s := at(c.Node)
-		if c.Err == "" {
+		switch c.Err {
+		case "":
 			s.Items++
-		} else {
+		case Unended:
+		default:
 			s.Failed++
 		}
 		s.Retries += c.Attempt
-		s.Busy += c.End - c.Begin
+		took := c.End - c.Begin - c.Waited
+		s.Busy += took
+		s.Waited += c.Waited
 		s.WaitOut += max(c.Out-c.End, 0)
 		s.Queue += max(c.Begin-c.Queued, 0)
 		if c.Node >= 0 && c.Node < len(busy) {
-			busy[c.Node] = append(busy[c.Node], c.End-c.Begin)
+			busy[c.Node] = append(busy[c.Node], took)
 		}
 	}
 	t.countVisits(at)
@@ -75,27 +80,43 @@ func (t *Trace) Stages() []StageSummary {
 }
 
 func (t *Trace) countVisits(at func(int) *StageSummary) {
-	met := make(map[[2]int]bool)
+	slots := make(map[place]map[int]bool) // of joins, that an item has come to
 	for i := range t.Visits {
 		v := &t.Visits[i]
 		s := at(v.Node)
 		s.Queue += max(v.Until-v.From, 0)
-		if s.Kind == pipeline.KindJoin && !met[[2]int{v.Node, v.Item}] {
-			met[[2]int{v.Node, v.Item}] = true
-			s.Items++
+		if s.Kind != pipeline.KindJoin {
+			continue
+		}
+		p := place{v.Item, v.Node}
+		if slots[p] == nil {
+			slots[p] = make(map[int]bool)
+		}
+		slots[p][v.Slot] = true
+	}
+	thrown := t.discarded()
+	for p, have := range slots {
+		if len(have) == len(t.Graph.Nodes[p.node].Preds) && !thrown[p] {
+			at(p.node).Items++
 		}
 	}
 	for i := range t.Items {
-		if t.Items[i].Admitted == Never {
-			continue
-		}
-		for k := range t.Graph.Nodes {
-			if t.Graph.Nodes[k].Kind == pipeline.KindSource {
-				at(k).Items++
-				break
-			}
+		it := &t.Items[i]
+		if s := at(it.Source); it.Admitted != Never && it.Attempt == 0 && s.Kind == pipeline.KindSource {
+			s.Items++
 		}
 	}
+}
+
+// discarded are the places where something of an item was thrown away.
+func (t *Trace) discarded() map[place]bool {
+	out := make(map[place]bool)
+	for i := range t.Notes {
+		if n := &t.Notes[i]; n.Kind == Discarded {
+			out[place{n.Item, n.Node}] = true
+		}
+	}
+	return out
 }
 
 // time fills in what follows from the durations of the calls.

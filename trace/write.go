@@ -83,7 +83,7 @@ func (o *writer) write() {
 		}
 	}
 	if !t.Cut {
-		if text, err = json.Marshal(footer{t.Wall, t.Err}); err != nil {
+		if text, err = json.Marshal(footer{Wall: t.Wall, Err: t.Err}); err != nil {
 			o.f.fail(err)
 			return
 		}
@@ -134,7 +134,7 @@ func withErr(text string) func(*pipeline.Event) {
 func (o *writer) items() {
 	for i := range o.t.Items {
 		it := &o.t.Items[i]
-		o.told(rankArrive, it.Arrived, pipeline.Arrived, None, i, None, nil, func(e *pipeline.Event) { e.Attempt = it.Attempt })
+		o.told(rankArrive, it.Arrived, pipeline.Arrived, it.Source, i, None, nil, func(e *pipeline.Event) { e.Attempt = it.Attempt })
 		if it.Admitted != Never {
 			o.told(rankArrive, it.Admitted, pipeline.Admitted, None, i, None, nil, nil)
 		}
@@ -173,6 +173,9 @@ func (o *writer) calls() {
 		if c.Err == Unended {
 			continue
 		}
+		if c.Waited > 0 {
+			o.told(rankEnd, c.End, pipeline.WaitedIn, c.Node, c.Item, i, nil, func(e *pipeline.Event) { e.Wait = c.Waited })
+		}
 		o.told(rankEnd, c.End, pipeline.End, c.Node, c.Item, i, c.Makes, withErr(c.Err))
 		if c.Out > c.End {
 			o.told(rankOut, c.Out, pipeline.Sent, c.Node, c.Item, i, nil, nil)
@@ -207,6 +210,13 @@ func (o *writer) kind(node int) string {
 
 func (o *writer) visits() {
 	met := make(map[place]time.Duration)
+	thrown := o.t.discarded()
+	ending := func(at place, k pipeline.EventKind) pipeline.EventKind {
+		if thrown[at] {
+			return pipeline.Discarded
+		}
+		return k
+	}
 	for i := range o.t.Visits {
 		v := &o.t.Visits[i]
 		at := place{v.Item, v.Node}
@@ -215,14 +225,14 @@ func (o *writer) visits() {
 			o.told(rankQueued, v.From, pipeline.Queued, v.Node, v.Item, None, v.Buffers, func(e *pipeline.Event) { e.Slot = v.Slot })
 			met[at] = max(met[at], v.Until)
 		case o.t.ordered(v.Node): // it begins with the end of the call
-			o.told(rankOut, v.Until, pipeline.InTurn, v.Node, v.Item, None, nil, nil)
+			o.told(rankOut, v.Until, ending(at, pipeline.InTurn), v.Node, v.Item, None, nil, nil)
 		default:
 			o.told(rankQueued, v.From, pipeline.Queued, v.Node, v.Item, None, v.Buffers, nil)
 			o.told(rankOut, v.Until, pipeline.Discarded, v.Node, v.Item, None, nil, nil)
 		}
 	}
 	for at, until := range met {
-		o.told(rankOut, until, pipeline.Met, at.node, at.item, None, nil, nil)
+		o.told(rankOut, until, ending(at, pipeline.Met), at.node, at.item, None, nil, nil)
 	}
 }
 
