@@ -91,9 +91,10 @@ const (
 // done with it first, by the measured time that the card takes for one and by
 // what it has still to do; it waits where that card has all its places taken.
 // So a card gets what it can finish, no card is without an item while one
-// waits, and a slow card holds no item up that a fast one would finish sooner. A
-// card of which nothing is measured yet gets half of its places at first. A
-// card that lacks memory for another item, because others use it say, is left
+// waits, and a slow card holds no item up that a fast one would finish sooner,
+// behind another; the last item of all it may. Cards that are as fast as each other
+// get as many items each. A card of which nothing is measured yet gets half of its
+// places at first. A card that lacks memory for another item, because others use it say, is left
 // to finish those that it has.
 type Balance struct {
 	places int
@@ -116,6 +117,7 @@ type member struct {
 	lastAt  time.Duration // busy then
 	each    time.Duration // busy time of an item; 0 while unknown
 	samples []time.Duration
+	turn    int // items that it has had since all were idle
 
 	placed, finished, given int64
 	most                    int
@@ -232,6 +234,12 @@ func (b *Balance) sweep() {
 
 func (b *Balance) put(i int, a *Ask) *Place {
 	m := b.members[i]
+	if !slices.ContainsFunc(b.members, func(x *member) bool { return x.items > 0 }) {
+		for _, x := range b.members {
+			x.turn = 0
+		}
+	}
+	m.turn++
 	if m.items == 0 {
 		m.last, m.lastAt = b.now(), m.busyAt(b.now())
 	}
@@ -254,165 +262,6 @@ func (b *Balance) tell(k BalanceKind, i int) {
 	if b.watch != nil {
 		b.watch(BalanceEvent{k, i})
 	}
-}
-
-// candidate is a member as it is at the moment of a choice.
-type candidate struct {
-	i      int
-	room   int64 // bytes; -1 unknown
-	lacks  bool  // memory for the item
-	finish time.Duration
-}
-
-// choose is the member for an item; none if it has to wait. Callers hold mu.
-func (b *Balance) choose(a *Ask) (int, bool) {
-	able := b.able(a)
-	if len(able) == 0 {
-		return b.least(), true // all are lost: it fails there
-	}
-	// A card with no item at all comes first.
-	var idle []candidate
-	for _, c := range able {
-		if m := b.members[c.i]; m.items == 0 && m.rest == 0 && !c.lacks {
-			idle = append(idle, c)
-		}
-	}
-	switch {
-	case len(idle) > 0:
-		return first(idle).i, true
-	case a.Now:
-		return first(able).i, true
-	}
-	busy := false
-	for _, c := range able {
-		busy = busy || b.members[c.i].items > 0
-	}
-	if !busy { // nobody will give memory back that we know of: where there is most
-		return slices.MaxFunc(able, func(x, y candidate) int { return int(min(max(x.room-y.room, -1), 1)) }).i, true
-	}
-	able = slices.DeleteFunc(able, func(c candidate) bool {
-		return b.members[c.i].items == 0 || c.lacks || a.Fits != nil && !a.Fits(c.i)
-	})
-	if len(able) == 0 {
-		return 0, false
-	}
-	c := first(able)
-	return c.i, b.members[c.i].items < b.most(b.members[c.i])
-}
-
-// most is how many items m may have now.
-func (b *Balance) most(m *member) int {
-	if len(m.samples) == 0 {
-		return (b.places + 1) / 2
-	}
-	return b.places
-}
-
-func (m *member) size() float64 {
-	if m.Size > 0 {
-		return m.Size
-	}
-	return 1
-}
-
-// first is the candidate that finishes first; among equals the one with most room.
-func first(cs []candidate) candidate {
-	return slices.MinFunc(cs, func(x, y candidate) int {
-		switch {
-		case x.finish != y.finish:
-			return int(min(max(x.finish-y.finish, -1), 1))
-		case x.room != y.room:
-			return int(min(max(y.room-x.room, -1), 1))
-		}
-		return x.i - y.i
-	})
-}
-
-// able are the members that may be asked: not lost and, if there are others, not
-// one that has failed the item.
-func (b *Balance) able(a *Ask) []candidate {
-	var out []candidate
-	fresh := false
-	failed := func(i int) bool { return i < len(a.Failed) && a.Failed[i] }
-	for i, m := range b.members {
-		if m.lost() != nil {
-			continue
-		}
-		c := candidate{i: i, room: -1, finish: b.finish(m)}
-		if m.Room != nil {
-			if n, err := m.Room(); err == nil {
-				c.room = max(n-m.coming, 0)
-				c.lacks = a.lacks(i, c.room, m.items == 0)
-			} else {
-				c.lacks = true // it may work again, after a Reset say
-			}
-		}
-		out = append(out, c)
-		fresh = fresh || !failed(i)
-	}
-	if fresh {
-		out = slices.DeleteFunc(out, func(c candidate) bool { return failed(c.i) })
-	}
-	return out
-}
-
-// lacks reports whether room bytes are too few for the item. On a card that it
-// would have for itself its operations can be cut smaller.
-func (a *Ask) lacks(i int, room int64, alone bool) bool {
-	if a.Need == nil {
-		return false
-	}
-	need := a.Need(i)
-	if alone {
-		need /= 4
-	}
-	return room < need
-}
-
-func (m *member) lost() error {
-	if m.Lost == nil {
-		return nil
-	}
-	return m.Lost()
-}
-
-// least is the member with the fewest items.
-func (b *Balance) least() int {
-	best := 0
-	for i, m := range b.members {
-		if m.items < b.members[best].items {
-			best = i
-		}
-	}
-	return best
-}
-
-// finish is in how long m would be done with one more item.
-func (b *Balance) finish(m *member) time.Duration {
-	each := m.each
-	if len(m.samples) == 0 {
-		each = b.likely(m)
-	}
-	gone := time.Duration(0)
-	if m.items > 0 {
-		gone = min(b.now().Sub(m.last), each)
-	}
-	return time.Duration(m.items+1)*each - gone
-}
-
-// likely is the time that m takes for an item, of which nothing is known yet.
-func (b *Balance) likely(m *member) time.Duration {
-	var work float64
-	n := 0
-	for _, x := range b.members {
-		if len(x.samples) > 0 {
-			work, n = work+float64(x.each)*x.size(), n+1
-		}
-	}
-	if n == 0 {
-		work, n = float64(time.Second), 1
-	}
-	return time.Duration(work / float64(n) / m.size())
 }
 
 func (m *member) busyAt(now time.Time) time.Duration {
