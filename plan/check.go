@@ -33,8 +33,8 @@ func (m *Machine) check() (errs []error) {
 		switch {
 		case d.Name == "":
 			bad("device %d has no name", i+1)
-		case notNumber(d.Speed):
-			bad("device %s has a speed of %v", d.Name, d.Speed)
+		case notNumber(d.Speed), notNumber(d.Width):
+			bad("device %s has a speed of %v and a width of %v", d.Name, d.Speed, d.Width)
 		case d.Places < 0:
 			bad("device %s has %d places", d.Name, d.Places)
 		case d.Link != "" && !slices.ContainsFunc(m.Links, func(l Link) bool { return l.Name == d.Link }):

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/trace"
 )
@@ -51,10 +52,15 @@ type Fit struct {
 // Buffers come and go at fractions of their calls' work, which are means over the
 // calls. Items of which some take much more memory than others become classes.
 //
+// Cards of the recording are the pool "cards": what calls on them cost is told by the
+// card's own time, and the calls of one card slow each other down as much as explains
+// best how long they took.
+//
 // A recording of which no item came to its end is an error.
 func FitTrace(t *trace.Trace) (*Fit, error) {
 	f := &fit{t: t}
 	f.machine()
+	f.cards()
 	if err := f.gather(); err != nil {
 		return nil, fmt.Errorf("costs from a recording: %w", err)
 	}
@@ -62,7 +68,7 @@ func FitTrace(t *trace.Trace) (*Fit, error) {
 	f.turns()
 	f.pieces()
 	f.fitCores()
-	f.works()
+	f.cardWorks()
 	f.classes()
 	f.warmUp()
 	for i := range f.nodes {
@@ -74,6 +80,7 @@ func FitTrace(t *trace.Trace) (*Fit, error) {
 			f.out.Costs.Nodes[n.Name] = f.node(&f.nodes[i])
 		}
 	}
+	f.cardNodes()
 	f.needs()
 	return &f.out, nil
 }
@@ -89,6 +96,10 @@ type fit struct {
 	cums  []cum     // by device, the first for none; the last for steps without cores
 	cores float64
 	spare bool // there is a device for what is done in turns
+
+	pool   []int         // cards, of the recording's devices
+	spaces []alloc.Space // of the devices, as recorded
+	width  float64       // calls that a card does at once as fast as one
 }
 
 // fitNode is what is known of one node.

@@ -85,6 +85,9 @@ func (f *fit) sectionSpans(slots []*slot) map[int]piece {
 // sections puts the slots of a node together that come and go together.
 func (f *fit) sections(n *fitNode) (out []*section) {
 	for _, s := range n.order {
+		if s.space.DeviceIndex() >= 0 {
+			continue // a card is shared by its own rules
+		}
 		at := slices.IndexFunc(out, func(o *section) bool {
 			var both, either float64
 			for k, b := range s.in {

@@ -63,7 +63,7 @@ func (f *fit) works() {
 		}
 		f.cums[0].add(a.piece, share)
 		for d, n := range users {
-			f.cums[d+1].add(a.piece, min(share, 1/max(n, 1)))
+			f.cums[d+1].add(a.piece, min(share, or1(f.width)/max(n, or1(f.width))))
 		}
 	}
 	for i := range f.nodes {

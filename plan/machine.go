@@ -39,4 +39,5 @@ type Device struct {
 	Speed  float64     // 1 is as measured, 2 twice as fast; 0 is taken as 1
 	Pool   string      // that it is of; empty: none
 	Places int         // items that it has at once, in a pool; 0: as many as come
+	Width  float64     // steps that it does at once as fast as one; 0 is taken as 1
 }

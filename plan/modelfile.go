@@ -29,6 +29,7 @@ import (
 //	speed = 1                    # twice as fast as measured: 2
 //	pool = "cards"               # each item keeps to one of them
 //	places = 4                   # items that it has at once; none: as many as come
+//	width = 1                    # steps that it does at once as fast as one
 //
 //	[[item]]                     # kinds of items; none: all are alike
 //	name = "large"
@@ -146,6 +147,7 @@ type fileDevice struct {
 	Speed  float64     `toml:"speed,omitzero"`
 	Pool   string      `toml:"pool,omitempty"`
 	Places int         `toml:"places,omitzero"`
+	Width  float64     `toml:"width,omitzero"`
 }
 
 type fileClass struct {
@@ -231,7 +233,7 @@ func (rd *modelReader) costs(t *table) *Costs {
 			l.rest()
 		}
 		for _, d := range m.tables("device") {
-			c.Machine.Devices = append(c.Machine.Devices, Device{d.text("name"), d.space("space"), d.text("link"), d.float("speed"), d.text("pool"), int(d.float("places"))})
+			c.Machine.Devices = append(c.Machine.Devices, Device{d.text("name"), d.space("space"), d.text("link"), d.float("speed"), d.text("pool"), int(d.float("places")), d.float("width")})
 			d.rest()
 		}
 		for _, err := range c.Machine.check() {

@@ -162,7 +162,7 @@ func (e *engine) place(it *itemState) (found bool, err error) {
 
 // defaultPlaces is how many items a device of a pool has at once, as the stages have
 // it where nothing else is said.
-const defaultPlaces = 4
+const defaultPlaces = 6
 
 // share gives the lanes of the nodes of pools: those of the costs, or a device's share
 // of the workers that are set. Nobody waits for a worker then.

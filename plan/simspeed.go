@@ -51,7 +51,8 @@ func (e *engine) speeds() (dt float64) {
 				pr.rs = share
 			}
 			if d := pr.device; d >= 0 {
-				pr.rs = min(pr.rs, 1/e.devices[d].atWork) * or1(m.Devices[d].Speed)
+				w := or1(m.Devices[d].Width)
+				pr.rs = min(pr.rs, w/max(e.devices[d].atWork, w)) * or1(m.Devices[d].Speed)
 			}
 			dt = min(dt, pr.secs/pr.rs)
 		}
