@@ -13,14 +13,15 @@ import (
 // on its input. A single object answers for both, so that a stage costs one
 // allocation.
 type call struct {
-	st    *station
-	item  *item
-	id    uint64 // for listeners; 0 without any
-	begun time.Duration
-	mu    sync.Mutex
-	hold  hold
-	final bool // no try follows: early release is allowed
-	scope *alloc.Scope
+	st     *station
+	item   *item
+	id     uint64 // for listeners; 0 without any
+	begun  time.Duration
+	device atomic.Int32 // an alloc.Space
+	mu     sync.Mutex
+	hold   hold
+	final  bool // no try follows: early release is allowed
+	scope  *alloc.Scope
 
 	waited atomic.Int64 // ns that the stage says it has waited
 }
@@ -185,6 +186,14 @@ func EndParts(ctx context.Context) func(parts ...string) {
 func Waited(ctx context.Context, d time.Duration) {
 	if c := callOf(ctx); c != nil && d > 0 {
 		c.waited.Add(int64(d))
+	}
+}
+
+// OnDevice says that the stage works on the device whose memory space is: listeners
+// hear of it with the end of the call. It does nothing outside of a stage.
+func OnDevice(ctx context.Context, space alloc.Space) {
+	if c := callOf(ctx); c != nil {
+		c.device.Store(int32(space))
 	}
 }
 

@@ -57,11 +57,12 @@ type Event struct {
 	Attempt int
 	Err     error
 
-	Item     uint64 // the attempt at the item that the event is about, from 1; 0 if there is none
-	Call     uint64 // the call of Stage: in Begin, Retried, Dropped, WaitedIn of a call, End and Sent. It is the tag of the memory that the call makes, see alloc.Change
-	Slot     int    // Queued: the input of a join
-	Workers  int    // Resized
-	Capacity int    // Resized
+	Item     uint64      // the attempt at the item that the event is about, from 1; 0 if there is none
+	Call     uint64      // the call of Stage: in Begin, Retried, Dropped, WaitedIn of a call, End and Sent. It is the tag of the memory that the call makes, see alloc.Change
+	Slot     int         // Queued: the input of a join
+	Device   alloc.Space // End: the memory of the device that the call was made on, see OnDevice; Host if it did not say
+	Workers  int         // Resized
+	Capacity int         // Resized
 
 	hold  hold
 	needs func() []StageNeed

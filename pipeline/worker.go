@@ -89,7 +89,7 @@ func (s *station) settle(c *call, out *result) {
 		if waited > 0 {
 			r.tell(Event{Kind: WaitedIn, At: now, Stage: s.node.name, Key: it.key, Wait: waited, Item: it.id, Call: c.id})
 		}
-		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: took, Bytes: out.hold.bytes(), Err: out.err, Item: it.id, Call: c.id, hold: out.hold})
+		r.tell(Event{Kind: End, At: now, Stage: s.node.name, Key: it.key, Wait: took, Bytes: out.hold.bytes(), Err: out.err, Item: it.id, Call: c.id, Device: alloc.Space(c.device.Load()), hold: out.hold})
 	}
 	if out.err != nil {
 		if err := s.wrap(it, out); !r.again(s, it, err) {

@@ -35,6 +35,7 @@ func (p *Prover) bg2msm(ctx context.Context, a *groth16.Assignment) (B2Sum, erro
 		ar, host = two.pick(ctx)
 		ar = memberOf(ctx, ar)
 	}
+	onDevice(ctx, ar)
 	defer p.working(ctx, ar)()
 	since := time.Now()
 	b2, err := groth16.StagingOf(ar).SumB2(ctx, alloc.ScopeOf(ctx), p.Key.B2, a.W)

@@ -27,6 +27,7 @@ func (s *stage[In, Out]) Run(ctx context.Context, in In) (Out, error) {
 		var none Out
 		return none, err
 	}
+	s.p.tellDevice(ctx, s.name)
 	ended := errUnwound
 	defer func() { end(ended) }()
 	out, err := s.run(ctx, in)

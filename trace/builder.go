@@ -199,6 +199,9 @@ func (b *builder) ofCall(e *event, at place, c *Call) {
 	case pipeline.WaitedIn:
 		c.Waited = e.wait
 	case pipeline.End:
+		if e.slot > 0 && e.slot <= len(b.t.Meta.Devices) {
+			c.Device = e.slot - 1
+		}
 		c.End, c.Err, c.Makes = max(e.at, c.Begin), e.err, b.known(e.refs)
 		for i := range c.Reads {
 			if r := &c.Reads[i]; r.Until == open {

@@ -181,7 +181,8 @@ func (h *working) Pop() any {
 	return last
 }
 
-// assignDevices says on which device a call ran: where it has allocated.
+// assignDevices says on which device a call ran that has not said it: where it has
+// allocated.
 func (t *Trace) assignDevices() {
 	at := make(map[alloc.Space]int)
 	for i := len(t.Meta.Devices) - 1; i >= 0; i-- {
@@ -189,7 +190,7 @@ func (t *Trace) assignDevices() {
 	}
 	for i := range t.Buffers {
 		b := &t.Buffers[i]
-		if d, ok := at[b.Space]; ok && b.Call >= 0 && b.Space.DeviceIndex() >= 0 {
+		if d, ok := at[b.Space]; ok && b.Call >= 0 && b.Space.DeviceIndex() >= 0 && t.Calls[b.Call].Device == None {
 			t.Calls[b.Call].Device = d
 		}
 	}

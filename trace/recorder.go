@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -213,6 +214,9 @@ func (r *Recorder) OnEvent(e pipeline.Event) {
 	var needs []NodeNeed
 	if e.Kind == pipeline.Admitted {
 		needs = r.needsOf(&e)
+	}
+	if e.Kind == pipeline.End && e.Device != alloc.Host {
+		e.Slot = 1 + slices.IndexFunc(r.meta.Devices, func(d Device) bool { return d.Space == e.Device })
 	}
 	r.mu.Lock()
 	if !r.over {
