@@ -28,8 +28,11 @@ func DefaultLanes() map[string]int {
 }
 
 // spareWorkers is how many jobs may be made elsewhere than in the set, or again
-// before their turn, without taking a worker from those that have a place.
-const spareWorkers = 4
+// before their turn, without taking a worker from those that have a place. With
+// more than that, cards that go on wait for those on the CPU: it takes several cards
+// that fail proof after proof and are not lost, since each proof that one fails is
+// first made again on another.
+const spareWorkers = 16
 
 // SetWorkers is how many workers each stage named in DefaultLanes is to have where
 // s proves, so that no job of one member waits for a job of another; Standard

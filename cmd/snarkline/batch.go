@@ -74,7 +74,10 @@ func (a *app) prove(b *batch) (*outcome, error) {
 			a.notef("%s: made on %s at attempt %d", b.name(r.Key), r.On, r.Attempts)
 		}
 		return b.done(r)
-	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts, Ready: b.watch.ready})
+	}, stages.BatchOptions{Name: "prove", Settings: b.settings, Ordered: b.ordered, Description: b.description, Options: opts, Ready: func(g *pipeline.Graph) {
+		b.procs.tellFew(g)
+		b.watch.ready(g)
+	}})
 	out := &outcome{report: report, settings: b.settings, base: base, seconds: time.Since(begin).Seconds(), anon: sampler.Stop()}
 	out.memory = alloc.Default().Snapshot()
 	out.procs = b.procs.report(out.memory, out.seconds)

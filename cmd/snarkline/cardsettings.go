@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/stages"
@@ -76,6 +79,25 @@ func (p *processors) shared(settings pipeline.Settings) pipeline.Settings {
 		}
 	}
 	return settings.Merge(all)
+}
+
+// tellFew says which stages of a --pipeline have so few workers that proofs on one
+// card of several wait for those on another.
+func (p *processors) tellFew(g *pipeline.Graph) {
+	if p.set == nil {
+		return
+	}
+	n := p.set.SetWorkers()
+	var few []string
+	for _, name := range stages.Names() {
+		if w := g.Workers(name); stages.DefaultLanes()[name] > 0 && w > 0 && w < n {
+			few = append(few, fmt.Sprintf("%s has %d", name, w))
+		}
+	}
+	if len(few) > 0 {
+		p.a.notef("proofs on one card may wait for those on another: %s; with %d workers for each of these stages, or --set %s.workers=1 for one proof a card there, they do not",
+			strings.Join(few, ", "), n, strings.Fields(few[0])[0])
+	}
 }
 
 // budgets puts the memory of the cards under what settings say: what is free

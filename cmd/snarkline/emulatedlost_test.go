@@ -138,13 +138,25 @@ func TestEmulatedWorkers(t *testing.T) {
 		}
 	}
 	expect("one card", workers("--device", "cuda:0"), map[string]int{"synthesize": 2, "prestage": 1, "ntt": 1, "h-msm": 1, "batch-add": 2, "tail-msm": 1, "b_g2_msm": 2, "assemble": 1})
-	expect("two cards", workers("--device", "all"), map[string]int{"synthesize": 4, "assemble": 2, "prestage": 16, "ntt": 16, "h-msm": 16, "batch-add": 16, "tail-msm": 16, "b_g2_msm": 16})
-	expect("two cards, --set", workers("--device", "all", "--set", "ntt.workers=3", "--set", "synthesize.workers=1"), map[string]int{"synthesize": 1, "ntt": 16})
+	expect("two cards", workers("--device", "all"), map[string]int{"synthesize": 4, "assemble": 2, "prestage": 28, "ntt": 28, "h-msm": 28, "batch-add": 28, "tail-msm": 28, "b_g2_msm": 28})
+	expect("two cards, --set", workers("--device", "all", "--set", "ntt.workers=3", "--set", "synthesize.workers=1"), map[string]int{"synthesize": 1, "ntt": 28})
 	expect("--set", workers("--device", "cuda:0", "--set", "batch-add.workers=1", "--set", "ntt.workers=3"), map[string]int{"synthesize": 2, "ntt": 3, "batch-add": 1, "b_g2_msm": 2})
 	config := write(t, "s.toml", "[stages.synthesize]\nworkers = 5\n[stages.ntt]\ncapacity = 3\n")
-	expect("--config", workers("--device", "all", "--config", config), map[string]int{"synthesize": 5, "ntt": 16, "b_g2_msm": 16})
+	expect("--config", workers("--device", "all", "--config", config), map[string]int{"synthesize": 5, "ntt": 28, "b_g2_msm": 28})
 	standard := write(t, "p.toml", sl(t, codeOK, "export", "pipeline").stdout)
 	expect("--pipeline", workers("--device", "cuda:0", "--pipeline", standard), map[string]int{"synthesize": 1, "ntt": 1, "batch-add": 1, "b_g2_msm": 1})
+	for device, few := range map[string]bool{"cuda:0": false, "all": true} {
+		for _, set := range []string{"synthesize.workers=2", "ntt.workers=1"} {
+			line, _, _ := proveVault(t, "bn128", "--device", device, "--pipeline", standard, "--set", set)
+			r := sl(t, codeOK, line...)
+			if strings.Contains(r.stderr, "proofs on one card may wait for those on another: prestage has 1, ") != few {
+				t.Errorf("%s, a pipeline of one worker a stage: %s", device, r.stderr)
+			}
+			if few && strings.Contains(r.stderr, "ntt has 1, ") != (set != "ntt.workers=1") {
+				t.Errorf("%s: %s", set, r.stderr)
+			}
+		}
+	}
 	expect("cpu", workers("--device", "cpu"), map[string]int{"synthesize": 1, "ntt": 1, "batch-add": 1, "b_g2_msm": 1})
 }
 
