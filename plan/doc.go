@@ -25,8 +25,8 @@
 //
 // Links and devices. Transfers share a link equally and lose nothing by it; a link
 // has one direction. A step's transfer and its seconds run side by side. An
-// exclusive step waits for its device in order of asking, others share its speed
-// equally. Which of several like devices a step gets has no bearing on where its
+// exclusive step waits for its device in order of asking, and keeps it for an
+// exclusive step behind it; others share its speed equally. Which of several like devices a step gets has no bearing on where its
 // buffers are: those are counted in the space that is stated.
 //
 // Memory. A buffer is there from a fraction of its maker's call until the last of

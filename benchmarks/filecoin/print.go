@@ -17,7 +17,7 @@ func replay(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, of := range []func(engine) (section, error){early, twoWorkers} {
+	for _, of := range []func(engine) (section, error){early, twoWorkers, piled} {
 		s, err := of(e)
 		if err != nil {
 			return err

@@ -228,3 +228,28 @@ func twoWorkers(e engine) (section, error) {
 	}
 	return s, nil
 }
+
+// piled is the memory of the fault F7 and its cure, in rows.
+func piled(e engine) (section, error) {
+	s := section{title: "F7 in rows", text: "Peak of memory before the cure (20 proofs; 40 at 12 workers, of which the kill ends the run) and after it."}
+	for _, m := range []struct {
+		what string
+		run
+		rss float64
+		off string
+	}{
+		{"10 workers, before", run{pw: 10, gw: 2, proofs: 20, capacity: 1, early: true, late: true}, 367,
+			"16% too little: what was published may hold memory that was freed and not yet given back (F10)"},
+		{"12 workers, when it was killed", run{pw: 12, gw: 2, proofs: longRun, capacity: 1, early: true, late: true}, 668, ""},
+		{"12 workers, after", run{pw: 12, gw: 2, proofs: 20}, 400, ""},
+		{"12 workers, after, as it was first published", run{pw: 12, gw: 2, proofs: 20}, 294.7,
+			"two figures are published for the same; the later and larger one fits"},
+	} {
+		p, err := e.predict(m.run)
+		if err != nil {
+			return s, err
+		}
+		s.rows = append(s.rows, row{m.what, "GiB", m.rss, e.rss(p), m.off})
+	}
+	return s, nil
+}
