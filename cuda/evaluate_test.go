@@ -39,7 +39,7 @@ func TestEvaluated(t *testing.T) {
 	both(t, func(t *testing.T, id curve.ID) {
 		keys := map[string]*keptKey{}
 		for name, o := range keyKinds {
-			keys[name] = key(t, id, 60, 40, o)
+			keys[name] = key(t, id, 8, 4, o) // TestEvaluations has larger ones
 		}
 		e := newEngine(t, id, emulator.Config{}, Packing(false))
 		for name, k := range keys {
@@ -69,7 +69,7 @@ func TestEvaluated(t *testing.T) {
 					t.Errorf("without matrices, and staged as %q", r.Staged)
 				}
 				drop = keep(t, e, k)
-				batch(t, p, k, 6, stages.BatchOptions{})
+				batch(t, p, k, 4, stages.BatchOptions{})
 			})
 		}
 	})
