@@ -55,8 +55,6 @@ func (s *State) OnEvent(e pipeline.Event) {
 				s.latency += e.At - it.admitted
 			}
 			delete(s.items, e.Key)
-		} else if s.untold > 0 {
-			s.untold--
 		}
 	case pipeline.Failed:
 		s.fails.push(Failure{At: e.At, Stage: e.Stage, Key: e.Key, Name: s.nameOf(e.Key), Error: errorText(e.Err)})
@@ -131,7 +129,6 @@ func (s *State) admit(e pipeline.Event) {
 		return
 	}
 	if len(s.items) >= MaxItems {
-		s.untold++
 		return
 	}
 	s.items[e.Key] = &item{key: e.Key, id: e.Item, admitted: e.At}

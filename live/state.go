@@ -10,7 +10,7 @@ import (
 
 // The sizes that bound what a State keeps.
 const (
-	MaxItems    = 4096 // items in flight whose places are known; others are counted only
+	MaxItems    = 4096 // items in flight whose places are known; others are in the report's counts only
 	maxEvents   = 64
 	maxFailures = 50
 	maxNotes    = 50
@@ -47,7 +47,6 @@ type State struct {
 	nodes   []node
 	byName  map[string]int
 	items   map[pipeline.Key]*item
-	untold  int64 // items in flight beyond MaxItems
 	left    int64 // items that have left without an error
 	latency time.Duration
 	events  ring[Event]

@@ -47,6 +47,7 @@ const (
 
 const (
 	maxFrame = 16 << 20 // bytes of records in a frame
+	maxStart = 1 << 20  // bytes of the first record: a graph takes many times as much as its text
 	maxRatio = 64       // by which a frame may be compressed, so that small files stay small in memory
 )
 

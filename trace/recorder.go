@@ -46,6 +46,7 @@ type Recorder struct {
 	asked     atomic.Int64 // ns that stages took to state needs that nobody else asks for
 	unbounded bool         // there is no budget
 	sampled   atomic.Int64 // when the last sample was taken
+	sampling  sync.Mutex   // so that of two samples the later says more
 
 	mu   sync.Mutex
 	over bool // Close was called, or the writer has failed
@@ -263,11 +264,15 @@ func (r *Recorder) sample(at time.Duration) {
 	if int64(at)-last < int64(sampleEvery) || !r.sampled.CompareAndSwap(last, int64(at)) {
 		return
 	}
+	if !r.sampling.TryLock() {
+		return
+	}
 	cpu, rss := processTime()-r.cpuBase, int64(0)
 	now := r.now() // of the reading, not of the event
 	if r.usage.due(now) {
 		rss = r.usage.resident()
 	}
+	r.sampling.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {

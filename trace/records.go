@@ -125,7 +125,12 @@ func (b *builder) record(c *cursor, kind byte, at time.Duration) {
 	switch kind {
 	case recStart:
 		var h header
-		if err := json.Unmarshal(c.bytes(), &h); err != nil {
+		text := c.bytes()
+		if len(text) > maxStart {
+			c.fail(errNumber)
+			return
+		}
+		if err := json.Unmarshal(text, &h); err != nil {
 			c.fail(err)
 			return
 		}

@@ -97,7 +97,9 @@ func (v *View) Write(p []byte) (int, error) {
 	}
 	for line := range strings.Lines(text) {
 		for _, piece := range pieces(strings.TrimRight(line, "\r\n"), int(v.width.Load())-1) {
-			v.program.Println(piece)
+			// Unlike the program's Println, Send does not wait for one that has
+			// ended meanwhile.
+			v.program.Send(tea.Println(piece)())
 		}
 	}
 	return len(p), nil

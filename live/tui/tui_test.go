@@ -265,3 +265,27 @@ func TestBrokenTerminal(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	_ = v.Close() // with an error or not: it ends
 }
+
+// TestWriteWhileItEnds: who prints is not kept waiting by a program that ends in
+// that moment.
+func TestWriteWhileItEnds(t *testing.T) {
+	for range 20 {
+		v := Start(live.New(live.Options{}), Options{Out: io.Discard, Env: []string{"TERM=xterm"}, Size: [2]int{80, 24}})
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			for i := range 200 {
+				_, _ = fmt.Fprintf(v, "line %d\n", i)
+			}
+		}()
+		v.program.Quit()
+		select {
+		case <-written:
+		case <-time.After(10 * time.Second):
+			t.Fatal("a line is waiting for ever")
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
