@@ -32,7 +32,9 @@ func (f *fit) cards() {
 	t.Calls = slices.Clone(t.Calls)
 	for i := range t.Calls {
 		c := &t.Calls[i]
-		c.Begin = min(c.Begin+max(c.Waited, 0), c.End)
+		if c.Device >= 0 && c.Device < len(t.Meta.Devices) && !f.isTurn(c.Device) {
+			c.Begin = min(c.Begin+max(c.Waited, 0), c.End)
+		}
 	}
 	f.t = &t
 	if len(list) == 0 {
@@ -249,6 +251,9 @@ func (f *fit) cardNodes() {
 	f.sends()
 }
 
+// mostSlack is what two calls in one lane may seem to overlap by.
+const mostSlack = 10 * time.Millisecond
+
 // atOnce is how many calls of a node one card had at once, at most.
 func (f *fit) atOnce(n *fitNode) (most int) {
 	type edge struct {
@@ -259,7 +264,9 @@ func (f *fit) atOnce(n *fitNode) (most int) {
 		var edges []edge
 		for _, k := range n.calls {
 			if c := &f.t.Calls[k]; c.Device == d && c.End > c.Begin {
-				edges = append(edges, edge{c.Begin, 1}, edge{c.End, -1})
+				// A lane is given up a little before the call is over.
+				slack := min((c.End-c.Begin)/10, mostSlack)
+				edges = append(edges, edge{c.Begin, 1}, edge{c.End - slack, -1})
 			}
 		}
 		slices.SortFunc(edges, func(a, b edge) int { // who gives a lane up comes first

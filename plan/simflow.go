@@ -346,7 +346,7 @@ func (e *engine) leave(item int32, n int) {
 	if it.in {
 		e.inFlight--
 		e.inPlace[it.place]--
-		e.memory.freed = e.memory.freed || e.p.places > 1
+		e.memory.freed = e.memory.freed || e.p.most[it.place] > 0
 		it.limit, it.open = noBytes, false
 		if e.memory.on {
 			e.memory.settle(it)

@@ -170,12 +170,17 @@ func (p *program) share(set *Settings) {
 	p.laned = room(p.laned, len(p.nodes))
 	for i := range p.nodes {
 		n := &p.t.Nodes[i]
-		if p.laned[i] = p.nodes[i].lanes; p.laned[i] == 0 || p.places == 1 {
+		p.laned[i] = p.nodes[i].lanes
+		if w := set.Stages[n.Name].Workers; w > 0 && p.laned[i] > 0 {
+			p.laned[i] = (w + p.places - 1) / p.places
+		}
+		if p.laned[i] == 0 || p.places == 1 && p.laned[i] >= n.Workers {
 			p.laned[i] = 0
 			continue
 		}
-		if w := set.Stages[n.Name].Workers; w > 0 {
-			p.laned[i] = (w + p.places - 1) / p.places
+		if p.places == 1 {
+			n.Workers = p.laned[i]
+			continue
 		}
 		n.Workers = max(n.Workers, p.places*max(p.laned[i], defaultPlaces))
 	}

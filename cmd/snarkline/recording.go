@@ -19,6 +19,8 @@ func (f *recordFlags) traceFile() file { return file{"--trace", f.Trace} }
 type recording struct {
 	path string
 	rec  *trace.Recorder // nil: it is not
+
+	procs *processors
 }
 
 // record begins to record the run of a batch, if that is asked for. The file is
@@ -34,9 +36,8 @@ func (a *app) record(b *batch) (*recording, error) {
 		"constraints": fmt.Sprint(key.NbConstraints), "wires": fmt.Sprint(key.NbWires), "basis": key.Basis.String(),
 		"items": fmt.Sprint(b.total), "ordered": fmt.Sprint(b.ordered),
 	}}
-	for _, c := range b.procs.cards {
-		meta.Devices = append(meta.Devices, c.recorded())
-	}
+	meta.Devices, meta.Links = b.procs.recorded()
+	r.procs = b.procs
 	var err error
 	if r.rec, err = trace.Create(r.path, trace.WithMeta(meta)); err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
@@ -57,13 +58,9 @@ func (r *recording) end(report *pipeline.Report) error {
 	if r.rec == nil {
 		return nil
 	}
+	r.rec.Measured(r.procs.recorded())
 	if err := r.rec.Close(report); err != nil {
 		return fmt.Errorf("--trace %s: %w", r.path, err)
 	}
 	return nil
-}
-
-// recorded is what a recording says of a card.
-func (c *onCard) recorded() trace.Device {
-	return trace.Device{Name: fmt.Sprintf("%v (%s)", c.card, c.info.Name), Space: c.card.Space(), Memory: c.info.Total}
 }
