@@ -15,6 +15,11 @@ import (
 // the host's cores, for then the device has the less to do; otherwise the
 // device, which has the first sums. The result says which it was (Result.B2On).
 //
+// The one that is not used is measured again now and then: while the jobs in
+// flight keep the device busy for longer than that takes, so that the end of a
+// batch does not wait for it, and not where it was found to be several times
+// slower, as long as the other one's sums take what they took then.
+//
 // Elsewhere than in Prover.B2 it is host.
 func Either(device, host groth16.Arithmetic) groth16.Arithmetic {
 	return &either{Arithmetic: host, device: device, host: host, now: time.Now}
@@ -37,37 +42,71 @@ type either struct {
 	lastBusy time.Duration
 	synth    int  // jobs in synthesize
 	waiting  int  // jobs at batch-add or behind it whose sum has not begun
-	sums     int  // for how many it was decided
+	left     int  // jobs in flight that the device is not done with
 	tried    bool // the host has had one
+
+	was        bool          // where the last sum belonged: the host
+	row        int           // how many belonged there in a row since the other one had one
+	hostThen   time.Duration // onDevice when the host was last measured
+	deviceThen time.Duration // onHost when the device was
 }
 
-// waiter is a job that has come as far as batch-add, or whose sum has begun.
-type waiter struct {
-	e   *either
-	did bool
+// eitherJob is an attempt at a job, from the first stage on that an either sees.
+type eitherJob struct {
+	e    *either
+	came bool // as far as batch-add, before its sum had begun
+	did  bool // its sum has begun
+	gone bool // the device is done with it, but for that sum
 }
 
-func (e *either) waiter(ctx context.Context) *waiter {
-	w, _ := pipeline.ItemValue(ctx, e, func(any) (any, func()) {
-		w := &waiter{e: e}
+// job is that of the stage; nil outside of a graph.
+func (e *either) job(ctx context.Context) *eitherJob {
+	j, _ := pipeline.ItemValue(ctx, e, func(any) (any, func()) {
+		j := &eitherJob{e: e}
 		e.mu.Lock()
-		e.waiting++
+		e.left++
 		e.mu.Unlock()
-		return w, w.done
-	}).(*waiter)
-	return w
+		return j, func() { j.begun(); j.leave() }
+	}).(*eitherJob)
+	return j
 }
 
-// done says that the job waits no more.
-func (w *waiter) done() {
-	if w == nil {
+// arrived says that the job has come as far as batch-add.
+func (j *eitherJob) arrived() {
+	if j == nil {
 		return
 	}
-	w.e.mu.Lock()
-	defer w.e.mu.Unlock()
-	if !w.did {
-		w.did = true
-		w.e.waiting--
+	j.e.mu.Lock()
+	defer j.e.mu.Unlock()
+	if !j.did && !j.came {
+		j.came = true
+		j.e.waiting++
+	}
+}
+
+// begun says that the job waits for its sum no more.
+func (j *eitherJob) begun() {
+	if j == nil {
+		return
+	}
+	j.e.mu.Lock()
+	defer j.e.mu.Unlock()
+	if j.came && !j.did {
+		j.e.waiting--
+	}
+	j.did = true
+}
+
+// leave says that the device is done with the job.
+func (j *eitherJob) leave() {
+	if j == nil {
+		return
+	}
+	j.e.mu.Lock()
+	defer j.e.mu.Unlock()
+	if !j.gone {
+		j.gone = true
+		j.e.left--
 	}
 }
 
@@ -92,16 +131,22 @@ const (
 	// device helps.
 	eitherLag = 3
 	// eitherProbe is after how many jobs the processor that is not used is
-	// measured again.
+	// measured again, at the earliest.
 	eitherProbe = 32
+	// eitherFar is how many times slower it is then not measured any more.
+	eitherFar = 3
+	// eitherChange is by what factor the sums of the one that is used have to
+	// change until it is.
+	eitherChange = 2
 	// eitherBusy is the share of time from which on a device is the bottleneck.
 	eitherBusy = 0.85
 )
 
 // enter says that a stage begins; what it gives is called when the stage ends.
 func (e *either) enter(ctx context.Context, stage string) func() {
+	j := e.job(ctx)
 	if stage == NameBatchAdd {
-		e.waiter(ctx)
+		j.arrived()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +163,12 @@ func (e *either) enter(ctx context.Context, stage string) func() {
 		if e.working++; e.working == 1 {
 			e.from = now
 		}
-		return func() { e.leave(stage) }
+		return func() {
+			e.leave(stage)
+			if stage == NameHMSM {
+				j.leave()
+			}
+		}
 	}
 	return func() {}
 }
@@ -148,21 +198,47 @@ func (e *either) leave(stage string) {
 
 // pick decides for one job.
 func (e *either) pick(ctx context.Context) (ar groth16.Arithmetic, host bool) {
-	e.waiter(ctx).done()
+	e.job(ctx).begun()
 	if lost(memberOf(ctx, e.device)) != nil {
 		return e.host, true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	host = e.better()
-	if e.sums++; e.sums%eitherProbe == 0 {
-		host = !host
-	}
-	if host {
+	if e.decide() {
 		e.tried = true
 		return e.host, true
 	}
 	return e.device, false
+}
+
+// decide is where the next sum goes: to the better place, or to the other one to
+// measure it. Callers hold mu.
+func (e *either) decide() (host bool) {
+	host = e.better()
+	if host != e.was {
+		e.was, e.row = host, 0
+	}
+	if e.row++; e.row < eitherProbe || !e.worth(host) {
+		return host
+	}
+	e.row = 0
+	return !host
+}
+
+// worth reports whether the processor that is not used, the host or the device,
+// is to be measured now. Callers hold mu.
+func (e *either) worth(host bool) bool {
+	used, other, then := e.onDevice, e.onHost, e.hostThen
+	if host {
+		used, other, then = e.onHost, e.onDevice, e.deviceThen
+	}
+	// One measurement says little: it has in it what is made once.
+	far := other.n > 1 && other.d > eitherFar*used.d
+	same := used.d <= eitherChange*then && then <= eitherChange*used.d
+	if far && same {
+		return false
+	}
+	return other.d <= time.Duration(e.left)*e.rest.d
 }
 
 // better reports whether the host is the better place now. Callers hold mu.
@@ -186,8 +262,10 @@ func (e *either) took(host bool, d time.Duration) {
 	defer e.mu.Unlock()
 	if host {
 		e.onHost.add(d)
+		e.hostThen = e.onDevice.d
 	} else {
 		e.onDevice.add(d)
+		e.deviceThen = e.onHost.d
 	}
 }
 
