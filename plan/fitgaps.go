@@ -10,7 +10,12 @@ type taken struct {
 	piece
 	asked float64 // not before: the end of the call's section before, or its beginning
 	call  int
+	step  int
 }
+
+// gapRounds is how often the work before sections is found from what was found
+// the time before.
+const gapRounds = 4
 
 // gaps shortens what is before sections to what was work. Where another had the
 // turn meanwhile, the section begins when that one ended: from then on it is this
@@ -22,12 +27,26 @@ func (f *fit) gaps() {
 		for _, k := range n.calls {
 			for s := 1; s < len(n.steps); s += 2 {
 				if p := f.calls[k].parts[s]; p.to > p.from {
-					had = append(had, taken{p, f.calls[k].parts[s-1].from, k})
+					had = append(had, taken{p, f.calls[k].parts[s-1].from, k, s})
 				}
 			}
 		}
 	}
 	slices.SortFunc(had, func(a, b taken) int { return cmp.Compare(a.to, b.to) })
+	// When somebody asked follows from the work before, and that from who asked when.
+	for range gapRounds {
+		works := make(map[int]float64)
+		for i := range f.nodes {
+			n := &f.nodes[i]
+			for s := 0; s+1 < len(n.steps); s += 2 {
+				works[n.steps[s].id] = f.gapWork(n, s, had)
+			}
+		}
+		for i := range had {
+			h := &had[i]
+			h.asked = min(f.calls[h.call].parts[h.step-1].from+works[f.nodes[f.t.Calls[h.call].Node].steps[h.step-1].id], h.from)
+		}
+	}
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		for s := 0; s+1 < len(n.steps); s += 2 {
@@ -59,6 +78,16 @@ func behind(had []taken, gap piece) int {
 	return i
 }
 
+// contended is in how many gaps of a call others had the turn.
+func (f *fit) contended(n *fitNode, call int, had []taken) (count int) {
+	for s := 0; s+1 < len(n.steps); s += 2 {
+		if _, waited := freeSince(had, f.calls[call].parts[s]); waited {
+			count++
+		}
+	}
+	return count
+}
+
 // gapWork is how long the work before a section takes: as long as the gap where
 // nobody else had the turn in it. Where somebody always had, it is at most the
 // shortest gap, and those who came later and had the turn earlier say what it is at
@@ -73,6 +102,10 @@ func (f *fit) gapWork(n *fitNode, s int, had []taken) float64 {
 		}
 		if _, waited := freeSince(had, gap); !waited {
 			free = append(free, gap.to-gap.from)
+			continue
+		}
+		if wait := f.t.Calls[k].Waited.Seconds(); wait > 0 && f.contended(n, k, had) == 1 {
+			free = append(free, max(gap.to-gap.from-wait, 0)) // the recording says it
 			continue
 		}
 		most = append(most, gap.to-gap.from)

@@ -208,19 +208,21 @@ func (f *fit) handovers(in []hold, n int) [][]int {
 func (f *fit) proven(set []*section) (out []*section) {
 	all := holds(set)
 	waits, handed, gave := make([]int, len(set)), make([]int, len(set)), make([]int, len(set))
+	gaps := make([][]float64, len(set))
 	total := 0
 	for i, h := range all {
 		if i == 0 || all[i-1].call == h.call {
 			continue
 		}
-		last := all[i-1]
-		if last.to <= f.before(h, set)+touch {
+		last, since := all[i-1], f.before(h, set)
+		if last.to <= since+touch {
 			continue // nobody had it while the call was there
 		}
 		waits[h.section]++
 		if h.from-last.to < handover {
 			handed[h.section]++
 			gave[last.section]++
+			gaps[h.section] = append(gaps[h.section], h.from-since)
 			total++
 		}
 	}
@@ -228,7 +230,7 @@ func (f *fit) proven(set []*section) (out []*section) {
 		return nil
 	}
 	for i, s := range set {
-		took := waits[i] >= 3 && float64(handed[i]) >= mostly*float64(waits[i])
+		took := waits[i] >= 3 && float64(handed[i]) >= mostly*float64(waits[i]) && vary(gaps[i])
 		if took || waits[i] < 3 && gave[i] >= 3 {
 			out = append(out, s)
 		}
@@ -237,6 +239,16 @@ func (f *fit) proven(set []*section) (out []*section) {
 		return f.proven(out)
 	}
 	return out
+}
+
+// vary reports whether lengths differ. Waits do; what is as long in every call is
+// work, though it may end when something else does: stages in step look like that.
+func vary(lengths []float64) bool {
+	var m sum
+	for _, l := range lengths {
+		m.add(l)
+	}
+	return slices.Max(lengths)-slices.Min(lengths) > 0.05*m.mean()
 }
 
 // kin are sections beside those that are proven which are of the same kind: of the
