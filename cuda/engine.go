@@ -41,9 +41,10 @@ type Engine struct {
 
 	packer *kernels.Packer
 
-	pool
-	up  *uploader // of evaluations, which jobs bring ahead of time
-	wup *uploader // of witnesses, which are waited for and do not queue behind them
+	pool            // for operations as they come
+	ahead *pool     // for those that come first; may be the same
+	up    *uploader // of evaluations, which jobs bring ahead of time
+	wup   *uploader // of witnesses, which are waited for and do not queue behind them
 
 	tables tableCache
 	keys   keyCache
@@ -101,8 +102,11 @@ func (e *Engine) start() (err error) {
 		return err
 	}
 	e.set, e.packer = kernels.NewSet(e.card, e.id), kernels.NewPacker(e.id)
+	if e.o.carveout >= 0 {
+		e.set.PreferShared(e.o.carveout)
+	}
 	e.tables.e, e.keys.e, e.wits.e = e, e, e
-	if err := e.pool.start(e, e.o.streams); err != nil {
+	if err := e.startPools(); err != nil {
 		return err
 	}
 	if e.up, err = newUploader(e); err == nil {
@@ -132,7 +136,7 @@ func (e *Engine) Close() error {
 	if e.up != nil {
 		all = append(all, e.up.close())
 	}
-	all = append(all, e.pool.close())
+	all = append(all, e.closePools())
 	e.stats.busy.mu.Lock()
 	e.stats.busy.end()
 	e.stats.busy.mu.Unlock()

@@ -22,7 +22,9 @@ type op struct {
 	// spoils says that the vectors the job holds may be overwritten by an attempt
 	// that fails, or be lost with the device: it must begin again then.
 	spoils bool
-	body   func(t *task) error
+	// first says that it is short, and that others wait for it.
+	first bool
+	body  func(t *task) error
 }
 
 // task is an attempt at an op, on a worker. Its methods are for the body, which
@@ -148,9 +150,13 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 		}
 		e.card.mem.give(working, room)
 	}()
-	err = e.workers.Do(ctx, func(w *gpu.Worker) error {
+	p := &e.pool
+	if o.first {
+		p = e.ahead
+	}
+	err = p.workers.Do(ctx, func(w *gpu.Worker) error {
 		e.stats.waited(o.stat, time.Since(since))
-		l := e.lanes[w.Index()]
+		l := p.lanes[w.Index()]
 		if err := l.ready(w.Generation()); err != nil {
 			return err
 		}
