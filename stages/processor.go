@@ -204,7 +204,7 @@ type keeping struct {
 
 // joins reports whether ar, which keeps what x does, can be kept for with those of g.
 func (g *keeping) joins(x *keeping, ar groth16.Arithmetic) bool {
-	together := false
+	var together bool
 	if g.system != nil {
 		_, together = ar.(systemJointly)
 	} else {
