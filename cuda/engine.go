@@ -41,10 +41,9 @@ type Engine struct {
 
 	packer *kernels.Packer
 
-	pool            // for operations as they come
-	ahead *pool     // for those that come first; may be the same
-	up    *uploader // of evaluations, which jobs bring ahead of time
-	wup   *uploader // of witnesses, which are waited for and do not queue behind them
+	pool pool
+	up   *uploader // of evaluations, which jobs bring ahead of time
+	wup  *uploader // of witnesses, which are waited for and do not queue behind them
 
 	tables tableCache
 	keys   keyCache
@@ -102,11 +101,8 @@ func (e *Engine) start() (err error) {
 		return err
 	}
 	e.set, e.packer = kernels.NewSet(e.card, e.id), kernels.NewPacker(e.id)
-	if e.o.carveout >= 0 {
-		e.set.PreferShared(e.o.carveout)
-	}
 	e.tables.e, e.keys.e, e.wits.e = e, e, e
-	if err := e.startPools(); err != nil {
+	if err := e.pool.start(e, e.o.streams); err != nil {
 		return err
 	}
 	if e.up, err = newUploader(e); err == nil {
@@ -136,7 +132,7 @@ func (e *Engine) Close() error {
 	if e.up != nil {
 		all = append(all, e.up.close())
 	}
-	all = append(all, e.closePools())
+	all = append(all, e.pool.close())
 	e.stats.busy.mu.Lock()
 	e.stats.busy.end()
 	e.stats.busy.mu.Unlock()

@@ -27,7 +27,7 @@ func evaluateBytes(n int) int64 {
 // it compares a∘b with C·w, and row is the first that differs, or −1. Where there
 // is no room for the vectors it fails, and the job is made again from its input.
 func (e *Engine) PrestageOf(ctx context.Context, sc *alloc.Scope, d curve.Domain, basis curve.Basis, s system, folded, check bool, w *alloc.Buffer[curve.Scalar]) (v held, row int, err error) {
-	o := &op{name: methodNames[mEvaluate], stat: mEvaluate, first: true}
+	o := &op{name: methodNames[mEvaluate], stat: mEvaluate}
 	if err := context.Cause(ctx); err != nil {
 		return nil, -1, err
 	}

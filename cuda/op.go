@@ -22,9 +22,7 @@ type op struct {
 	// spoils says that the vectors the job holds may be overwritten by an attempt
 	// that fails, or be lost with the device: it must begin again then.
 	spoils bool
-	// first says that it is short, and that others wait for it.
-	first bool
-	body  func(t *task) error
+	body   func(t *task) error
 }
 
 // task is an attempt at an op, on a worker. Its methods are for the body, which
@@ -150,13 +148,9 @@ func (e *Engine) attempt(ctx context.Context, sc *alloc.Scope, o *op, level int)
 		}
 		e.card.mem.give(working, room)
 	}()
-	p := &e.pool
-	if o.first {
-		p = e.ahead
-	}
-	err = p.workers.Do(ctx, func(w *gpu.Worker) error {
+	err = e.pool.workers.Do(ctx, func(w *gpu.Worker) error {
 		e.stats.waited(o.stat, time.Since(since))
-		l := p.lanes[w.Index()]
+		l := e.pool.lanes[w.Index()]
 		if err := l.ready(w.Generation()); err != nil {
 			return err
 		}

@@ -31,13 +31,11 @@ func (t Transfer) String() string {
 
 type options struct {
 	streams  int
-	first    int   // streams of them that come first
 	margin   int64 // below 0: as the card has it
 	keys     int64 // most bytes of keys on the card; below 0: what fits
 	chunk    int64
 	pieces   int64 // buffers that a piece of a streamed key may take
 	transfer Transfer
-	carveout int // percent of an SM's memory that kernels ask for as shared memory; below 0: as the driver has it
 	packFrom int // fewest scalars that are worth packing; 0: none
 
 	unguarded unguarded
@@ -56,15 +54,13 @@ type unguarded struct {
 }
 
 func defaults() options {
-	return options{streams: 6, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14, carveout: -1}
+	return options{streams: 6, margin: -1, keys: -1, chunk: 32 * alloc.MiB, pieces: 8, transfer: Bounced, packFrom: 1 << 14}
 }
 
 func (o *options) check() error {
 	switch {
 	case o.streams < 1 || o.streams > 64:
 		return fmt.Errorf("%d streams (1 to 64 are possible)", o.streams)
-	case o.first < 0 || o.first >= o.streams:
-		return fmt.Errorf("%d of %d streams come first (one has to be left)", o.first, o.streams)
 	case o.chunk < 4096 || o.chunk > alloc.GiB:
 		return fmt.Errorf("pieces of %d bytes (4 KiB to 1 GiB are possible)", o.chunk)
 	}
@@ -78,12 +74,6 @@ type Option func(*options)
 // stage of a proof that computes on the card: none waits for another's to end.
 // They share the card's memory in any case.
 func Streams(n int) Option { return func(o *options) { o.streams = n } }
-
-// First sets how many of the streams have the card's highest priority: for short
-// operations that longer ones wait for, evaluations, transforms and the split of
-// witnesses, which otherwise wait in their turn until a long one has left the
-// card. None by default.
-func First(n int) Option { return func(o *options) { o.first = n } }
 
 // Margin sets the device memory that is kept back for the driver and for
 // others. It is the card's: gpu.DefaultMargin unless an engine sets it.
@@ -115,12 +105,6 @@ func Packing(on bool) Option {
 		}
 	}
 }
-
-// Carveout has all kernels ask for the same part of an SM's memory as shared
-// memory, in percent; below 0, which is the default, each has what the driver
-// chooses for it. Kernels that ask for different parts cannot share an SM: one
-// may wait until another has left it.
-func Carveout(percent int) Option { return func(o *options) { o.carveout = min(percent, 100) } }
 
 func montgomeryOne(id curve.ID) *big.Int {
 	one := new(big.Int).Lsh(big.NewInt(1), 256)

@@ -67,7 +67,7 @@ func (e *Engine) quotientOf(ctx context.Context, sc *alloc.Scope, x *evaluations
 	scratch := ntt.ScratchBytes(x.domain.Log, x.basis, x.c == nil)
 	held, need := e.tables.hold(key, aligned(tables))
 	defer e.tables.letGo(key, held)
-	o := &op{name: methodNames[mQuotient], stat: mQuotient, first: true, spoils: true, stays: need}
+	o := &op{name: methodNames[mQuotient], stat: mQuotient, spoils: true, stays: need}
 	var vectors int64
 	for _, y := range x.vectors() {
 		if y.onDevice() == nil {

@@ -254,7 +254,7 @@ func (e *Engine) Split(ctx context.Context, sc *alloc.Scope, w *alloc.Buffer[cur
 // classify fills in the classes and counts of x.
 func (e *Engine) classify(ctx context.Context, sc *alloc.Scope, x *witness) error {
 	const counts = 12
-	o := &op{name: methodNames[mSplit], stat: mSplit, first: true, least: counts, most: counts}
+	o := &op{name: methodNames[mSplit], stat: mSplit, least: counts, most: counts}
 	o.body = func(t *task) error {
 		k, err := e.set.Wires()
 		if err != nil {

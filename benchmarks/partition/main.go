@@ -38,13 +38,11 @@ type setting struct {
 	b2s     string
 	workers []string // of stages, as settings have them; one batch each
 	streams int
-	first   []int // streams that come first, one engine each
 	check   bool
 	keep    bool
 	pack    bool
 	pool    string
 	eval    []string // where a, b and c are evaluated
-	carve   []string // percent of shared memory; empty: the driver's choice
 	trace   string
 	json    string
 	after   string
@@ -62,12 +60,10 @@ func main() {
 	flag.StringVar(&s.b2s, "b2", "auto", "where b_g2_msm runs: auto, cpu or device, or several by commas, one after the other")
 	set := flag.String("set", "synthesize.workers=2,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
-	first := flag.String("first", "0", "streams of the highest priority, for short operations that others wait for; a list by commas, one engine each")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
 	flag.BoolVar(&s.pack, "pack", true, "pack vectors on their way to the card; without, they are copied as they are")
 	eval := flag.String("evaluate", "card", "where a, b and c are evaluated: card or host, or both by a comma, one after the other")
-	carve := flag.String("carveout", "", "part of an SM's memory that all kernels ask for as shared memory, in percent; nothing is the driver's choice. A list by commas, one engine each: \",100\" is both")
 	flag.StringVar(&s.trace, "trace", "", "file to write when each stage of each item of a batch began and ended")
 	flag.StringVar(&s.json, "json", "", "file to append a line for each batch to")
 	flag.StringVar(&s.after, "after", "", "file to wait for when the key is made: the card is not touched before it is there")
@@ -76,19 +72,12 @@ func main() {
 	flag.IntVar(&s.cores, "cores", n-n/4, "cores that synthesis, and sums on the host, share; the others bring vectors to the card")
 	flag.Parse()
 	s.workers = strings.Split(*set, ";")
-	s.eval, s.carve = strings.Split(*eval, ","), strings.Split(*carve, ",")
+	s.eval = strings.Split(*eval, ",")
 	logger.Disable()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	begun := time.Now()
 	err := func() (err error) {
-		for _, n := range strings.Split(*first, ",") {
-			k, err := strconv.Atoi(n)
-			if err != nil {
-				return fmt.Errorf("-first: %w", err)
-			}
-			s.first = append(s.first, k)
-		}
 		for _, n := range strings.Split(*batches, ",") {
 			k, err := strconv.Atoi(n)
 			if err != nil {

@@ -17,7 +17,6 @@ type measured struct {
 	On       string  `json:"on"`
 	Host     bool    `json:"host_evaluation"` // asked for
 	There    int     `json:"evaluated_there"` // proofs that a card evaluated a, b and c for
-	Carveout string  `json:"carveout"`
 	Set      string  `json:"set"`
 	B2       string  `json:"b2"`
 	Seconds  float64 `json:"seconds"`
@@ -32,7 +31,7 @@ type measured struct {
 func (b *bench) record(w *watch, set string, wall time.Duration, up, down int64, cards []usage) error {
 	n := int64(b.batch)
 	m := measured{
-		Curve: b.id.String(), Log: b.log, Batch: b.batch, On: b.p.Arith.Name(), Host: b.p.HostEvaluation, There: b.there, Carveout: b.carved, Set: set, B2: b.b2,
+		Curve: b.id.String(), Log: b.log, Batch: b.batch, On: b.p.Arith.Name(), Host: b.p.HostEvaluation, There: b.there, Set: set, B2: b.b2,
 		Seconds: wall.Seconds(), Each: wall.Seconds() / float64(n), Up: up / n, Down: down / n, HostPeak: peaks()[0], Cards: cards,
 	}
 	err := appendTo(b.json, func(f io.Writer) error { return json.NewEncoder(f).Encode(m) })
@@ -40,8 +39,8 @@ func (b *bench) record(w *watch, set string, wall time.Duration, up, down int64,
 		return err
 	}
 	return appendTo(b.trace, func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, "# 2^%d, host evaluation %v, carve-out %s, %s; the card's window is %.1f to %.1f ms\n# item stage from to waited, ms\n",
-			b.log, b.p.HostEvaluation, b.carved, set, w.since(w.first), w.since(w.last))
+		_, err := fmt.Fprintf(f, "# 2^%d, host evaluation %v, -b2 %s, %s; the card's window is %.1f to %.1f ms\n# item stage from to waited, ms\n",
+			b.log, b.p.HostEvaluation, b.b2, set, w.since(w.first), w.since(w.last))
 		for _, r := range w.rows {
 			if err == nil {
 				_, err = fmt.Fprintf(f, "%d %-10s %8.1f %8.1f %7.1f\n", r.part, r.stage, ms(r.from), ms(r.to), ms(r.waited))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +32,6 @@ type bench struct {
 	nvml    *driver.NVML   // nil: there is none
 	engines []*cuda.Engine // none on a CPU
 	cards   []*driver.Card // NVML's, as far as it knows the cards
-	carved  string         // what the engines' kernels ask for
 	there   int            // proofs of the last run that a card evaluated a, b and c for
 	close   []func() error
 }
@@ -48,26 +46,18 @@ func (s setting) run(ctx context.Context) (err error) {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	for _, carve := range b.carve {
-		for _, first := range b.first {
-			if err := b.with(ctx, carve, first); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return b.places(ctx)
 }
 
-// with measures engines whose kernels ask for so much shared memory, with so many
-// streams that come first.
-func (b *bench) with(ctx context.Context, carve string, first int) (err error) {
+// places opens the cards and measures each place of the evaluation and of b_g2_msm.
+func (b *bench) places(ctx context.Context) (err error) {
 	// The engine keeps the matrices where some measurement has it evaluate them,
 	// whatever the one before had.
 	b.p.HostEvaluation = !slices.Contains(b.eval, "card")
 	if b.drv != nil {
 		defer func() { err = errors.Join(err, b.shut()) }()
 		for _, name := range strings.Split(b.device, ",") {
-			if err := b.open(name, carve, first); err != nil {
+			if err := b.open(name); err != nil {
 				return err
 			}
 		}
@@ -82,7 +72,7 @@ func (b *bench) with(ctx context.Context, carve string, first int) (err error) {
 		b.p.HostEvaluation = where == "host"
 		for _, b2 := range strings.Split(b.b2s, ",") {
 			b.b2 = b2
-			fmt.Printf("\na, b and c evaluated on the %s; carve-out %s; -b2 %s\n", where, b.carved, b2)
+			fmt.Printf("\na, b and c evaluated on the %s; -b2 %s\n", where, b2)
 			if err := b.measure(ctx); err != nil {
 				return err
 			}
@@ -204,7 +194,7 @@ func await(ctx context.Context, name string) error {
 }
 
 // open makes an engine on a card.
-func (b *bench) open(name, carve string, first int) error {
+func (b *bench) open(name string) error {
 	card, err := b.drv.Card(name)
 	if err != nil {
 		return err
@@ -217,17 +207,7 @@ func (b *bench) open(name, carve string, first int) error {
 			b.cards = append(b.cards, c)
 		}
 	}
-	opts := []cuda.Option{cuda.Packing(b.pack), cuda.First(first)}
-	b.carved = "the driver's choice"
-	if carve != "" {
-		percent, err := strconv.Atoi(carve)
-		if err != nil {
-			return fmt.Errorf("-carveout: %w", err)
-		}
-		opts = append(opts, cuda.Carveout(percent))
-		b.carved = carve + "%"
-	}
-	b.carved += fmt.Sprintf(", %d streams first", first)
+	opts := []cuda.Option{cuda.Packing(b.pack)}
 	if b.streams > 0 {
 		opts = append(opts, cuda.Streams(b.streams))
 	}

@@ -95,7 +95,6 @@ const (
 	functionLocal         = 3
 	functionRegisters     = 4
 	functionDynamicShared = 8
-	functionCarveout      = 9
 )
 
 func (m *module) Function(name string) (gpu.Function, error) {
@@ -134,20 +133,6 @@ func (m *module) Function(name string) (gpu.Function, error) {
 	}
 	m.functions[name] = f
 	return f, nil
-}
-
-// PreferShared has the kernel ask for that part of an SM's memory as shared
-// memory, in percent; the rest is cache.
-func (f *function) PreferShared(percent int) error {
-	if _, err := f.m.p.enterFor(&f.m.handle, "module "+f.m.name); err != nil {
-		return err
-	}
-	defer f.m.p.exit()
-	a := f.m.p.dev.api
-	if st := invoke(a.functionSet, f.f, functionCarveout, uintptr(percent)); st != 0 {
-		return f.m.p.fail(st, a.functionSet, fmt.Sprintf("%s, %d%% of shared memory", f.name, percent))
-	}
-	return nil
 }
 
 func (m *module) Close() error {

@@ -26,7 +26,6 @@ type Set struct {
 
 	mu       sync.Mutex
 	closed   bool
-	shared   int // percent; below 0: not set
 	families map[string]*family
 }
 
@@ -42,15 +41,7 @@ type family struct {
 
 // NewSet makes an empty set; nothing is loaded yet.
 func NewSet(dev gpu.Device, id curve.ID) *Set {
-	return &Set{dev: dev, id: id, shared: -1, families: map[string]*family{}}
-}
-
-// PreferShared has kernels that are loaded from now on ask for that part of an
-// SM's memory as shared memory, in percent, where the device knows of that.
-func (s *Set) PreferShared(percent int) {
-	s.mu.Lock()
-	s.shared = percent
-	s.mu.Unlock()
+	return &Set{dev: dev, id: id, families: map[string]*family{}}
 }
 
 // Device is the device that the kernels run on.
@@ -80,7 +71,6 @@ func (s *Set) family(name string) (*family, error) {
 type finder struct {
 	module gpu.Module
 	suffix string
-	shared int // as Set has it
 	err    error
 }
 
@@ -92,12 +82,6 @@ func (f *finder) find(name string) gpu.Function {
 	if err != nil {
 		f.err = fmt.Errorf("find kernel %s: %w", name, err)
 		return nil
-	}
-	if p, ok := fn.(interface{ PreferShared(percent int) error }); ok && f.shared >= 0 {
-		if err := p.PreferShared(f.shared); err != nil {
-			f.err = fmt.Errorf("kernel %s: %w", name, err)
-			return nil
-		}
 	}
 	return fn
 }
@@ -154,9 +138,7 @@ func load[T any](s *Set, f *family, name string, fill func(*finder) *T) error {
 			}
 			continue
 		}
-		s.mu.Lock()
-		find := &finder{module: m, suffix: suffix(s.id), shared: s.shared}
-		s.mu.Unlock()
+		find := &finder{module: m, suffix: suffix(s.id)}
 		k := fill(find)
 		if find.err != nil {
 			return errors.Join(failed, fmt.Errorf("%s: %w", img.name, find.err), m.Close())
