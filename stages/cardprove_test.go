@@ -198,7 +198,9 @@ func TestCardFaults(t *testing.T) {
 				case err != nil:
 					t.Errorf("call %d: %v", i+1, err)
 				default:
-					if r.Attempts != 2 || len(r.Again) != 1 || !errors.Is(r.Again[0], kind) {
+					// A stage beside the one that fails may be quicker to tell of the reset.
+					told := len(r.Again) == 1 && (errors.Is(r.Again[0], kind) || errors.Is(kind, errSticky) && errors.Is(r.Again[0], errReset))
+					if r.Attempts != 2 || !told {
 						t.Errorf("call %d: %d attempts, %v", i+1, r.Attempts, r.Again)
 					}
 					if err := p.VK.Verify(r.Proof, r.Public); err != nil {
