@@ -33,7 +33,6 @@ type core struct {
 	tracker *Tracker
 	id      uint64  // for observers; 0 if there were none when it was made
 	rec     *record // debug only
-	unmap   func()  // mapped files only
 }
 
 // Retain takes another reference. Only the holder of one may call it.
@@ -131,8 +130,8 @@ func (c *core) free() {
 	}
 	at := c.at()
 	switch {
-	case c.unmap != nil:
-		c.unmap()
+	case c.kind == MappedFile:
+		mappingOf(c).unmap()
 	case c.block.Size > 0:
 		if err := c.tracker.give(&c.block, c.bytes, c.flags&Secret != 0, at, c.rec); err != nil && c.tracker.keeps.Load() {
 			return

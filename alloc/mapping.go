@@ -19,10 +19,26 @@ import (
 // unmapped with its last reference. The file must not be cut short meanwhile,
 // or reading the view is a bus error.
 type Mapping struct {
-	core
+	core   // the first: see mappingOf
 	data   []byte
-	err    error // of the unmapping
+	head   uintptr // bytes of the page before data
+	err    error   // of the unmapping
 	closed atomic.Bool
+}
+
+// mappingOf is the mapping of a core of the kind MappedFile. Every buffer has a
+// core, so that it holds nothing that mappings alone need.
+func mappingOf(c *core) *Mapping { return (*Mapping)(unsafe.Pointer(c)) }
+
+func (m *Mapping) unmap() {
+	if len(m.data) == 0 {
+		return
+	}
+	p := unsafe.Pointer(unsafe.SliceData(m.data))
+	if err := unix.MunmapPtr(unsafe.Add(p, -int(m.head)), uintptr(len(m.data))+m.head); err != nil {
+		m.err = fmt.Errorf("unmap %d bytes: %w", len(m.data), err)
+		m.tracker.failed(m.err)
+	}
 }
 
 // MapFile maps a whole file.
@@ -58,13 +74,7 @@ func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
 		if err != nil {
 			return nil, fmt.Errorf("map %s: %d bytes at offset %d: %w", f.Name(), n, off, err)
 		}
-		m.data = unsafe.Slice((*byte)(unsafe.Add(p, head)), n)
-		m.unmap = func() {
-			if err := unix.MunmapPtr(p, uintptr(n+head)); err != nil {
-				m.err = fmt.Errorf("unmap %d bytes: %w", n, err)
-				m.tracker.failed(m.err)
-			}
-		}
+		m.data, m.head = unsafe.Slice((*byte)(unsafe.Add(p, head)), n), uintptr(head)
 	}
 	sc := &Scope{tracker: s.tracker, stage: s.stage, space: Host, tag: s.tag}
 	m.start(sc, MappedFile, Key, n)

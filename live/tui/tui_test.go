@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -166,6 +167,9 @@ func TestBarAndSpark(t *testing.T) {
 	})
 }
 
+// colour is a colour of letters, and not a move of 38 places.
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*38;[0-9;]*m")
+
 // safe is a buffer for several goroutines.
 type safe struct {
 	mu sync.Mutex
@@ -227,7 +231,7 @@ func TestProgram(t *testing.T) {
 		if !strings.HasSuffix(text, "half after") {
 			t.Errorf("what had no end of line is lost: %q", text[max(len(text)-100, 0):])
 		}
-		if coloured := strings.Contains(text, "\x1b[38"); coloured == noColor {
+		if coloured := colour.MatchString(text); coloured == noColor {
 			t.Errorf("NO_COLOR %v: colours %v in %q", noColor, coloured, text[:min(len(text), 2000)])
 		}
 	}
