@@ -159,50 +159,6 @@ func usage(samples []trace.Sample) (cpu time.Duration, rss int64) {
 	return cpu, rss
 }
 
-// deviceRow is a device in the table.
-type deviceRow struct {
-	Name, Space, Memory, Peak, Link, Busy string
-	Calls                                 int
-}
-
-func devicesOf(t *trace.Trace, peaks map[alloc.Space]peak) (rows []deviceRow, links []fact) {
-	for i, d := range t.Meta.Devices {
-		var changes []change
-		n := 0
-		for k := range t.Calls {
-			if c := &t.Calls[k]; c.Device == i && c.End > c.Begin {
-				n++
-				changes = append(changes, change{c.Begin, 0, 1}, change{c.End, 0, -1})
-			}
-		}
-		use := sumUp(changes, 1, t.Wall)
-		busy := 0.0
-		for k, x := range use.X {
-			end := use.End
-			if k+1 < len(use.X) {
-				end = use.X[k+1]
-			}
-			if use.Rows[0][k] > 0 {
-				busy += end - x
-			}
-		}
-		row := deviceRow{Name: d.Name, Space: d.Space.String(), Memory: sizeOrDash(d.Memory), Link: d.Link, Calls: n,
-			Peak: sizeOrDash(peaks[d.Space].Bytes), Busy: noValue}
-		if t.Wall > 0 {
-			row.Busy = share(busy / t.Wall.Seconds())
-		}
-		rows = append(rows, row)
-	}
-	for _, l := range t.Meta.Links {
-		speed := "speed not known"
-		if l.BytesPerSecond > 0 {
-			speed = sizeText(int64(l.BytesPerSecond)) + " a second"
-		}
-		links = append(links, fact{l.Name, speed})
-	}
-	return rows, links
-}
-
 // noteRow is something that happened once.
 type noteRow struct {
 	At, Kind, Node, Item, Text string

@@ -46,6 +46,7 @@ type pageView struct {
 	Queues   chartView
 	Stages   table
 	Devices  []deviceRow
+	Cards    *chartView // what each device had at work; nil without any
 	Links    []fact
 	Notes    []noteRow
 	More     int // notes that are not shown
@@ -110,6 +111,9 @@ func pageOf(t *trace.Trace) (*pageView, error) {
 		return nil, err
 	}
 	p.Devices, p.Links = devicesOf(t, peaks)
+	if err := p.cards(t); err != nil {
+		return nil, err
+	}
 	p.Notes, p.More = notesOf(t)
 	return p, nil
 }
