@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
 )
 
@@ -15,7 +16,8 @@ type item struct {
 	id       uint64 // of the attempt that is under way
 	admitted time.Duration
 	attempt  int
-	begun    uint64 // nodes below 64 that have begun with it, by their bits
+	on       alloc.Space // the card that it is on; Host: none is known
+	begun    uint64      // nodes below 64 that have begun with it, by their bits
 	places   []Place
 }
 
@@ -54,6 +56,7 @@ func (s *State) OnEvent(e pipeline.Event) {
 				s.left++
 				s.latency += e.At - it.admitted
 			}
+			s.offCard(it)
 			delete(s.items, e.Key)
 		}
 	case pipeline.Failed:
@@ -136,6 +139,7 @@ func (s *State) admit(e pipeline.Event) {
 
 // anew begins an attempt. What is still heard of the one before does not count.
 func (it *item) anew(id uint64) {
+	it.on = alloc.Host
 	it.id, it.begun, it.places = id, 0, it.places[:0]
 }
 
@@ -199,6 +203,7 @@ func (s *State) finish(n int, e pipeline.Event) {
 	if it == nil {
 		return
 	}
+	s.onCard(it, &e)
 	it.places = slices.DeleteFunc(it.places, func(p Place) bool { return p.Node == n })
 	if e.Err == nil && s.nodes[n].feeds {
 		it.places = append(it.places, Place{Node: n, State: Leaving, Since: e.At, Bytes: e.Bytes})

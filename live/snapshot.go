@@ -29,9 +29,10 @@ type Snapshot struct {
 	ETA      time.Duration `json:"eta_ns"`  // until the last item; below 0: unknown
 	Latency  time.Duration `json:"mean_ns"` // of items that have left, from admission
 
-	Spaces []SpaceLevel           `json:"spaces"`
-	Budget *pipeline.BudgetReport `json:"budget,omitempty"`
-	Stages []Stage                `json:"stages"`
+	Spaces  []SpaceLevel           `json:"spaces"`
+	Budget  *pipeline.BudgetReport `json:"budget,omitempty"`
+	Stages  []Stage                `json:"stages"`
+	Devices []DeviceLevel          `json:"devices"`
 
 	Items    []Item    `json:"items"` // the oldest in flight, at most 40
 	Failures []Failure `json:"failures"`
@@ -155,6 +156,7 @@ func (s *State) Snapshot() *Snapshot {
 		snap.Latency = s.latency / time.Duration(s.left)
 	}
 	s.spacesOf(snap, report)
+	s.devicesOf(snap, report)
 	s.stagesOf(snap, report)
 	s.itemsOf(snap)
 	s.speed(snap)

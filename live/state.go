@@ -54,6 +54,8 @@ type State struct {
 	notes   ring[Note]
 	heard   uint64 // events of any kind
 	spaces  []alloc.Space
+	devices []Device
+	doneOn  []int64 // items that have left each
 	history ring[Point]
 	recent  ring[mark]
 

@@ -54,6 +54,7 @@ func (a *app) prove(b *batch) (*outcome, error) {
 	alloc.Default().ResetPeaks()
 	base := alloc.Default().Live(alloc.Host)
 	m := a.meterFor(b, base)
+	b.watch.cards(b.procs)
 	b.watch.begin(b.total)
 	sampler := rss.Sample(20 * time.Millisecond)
 	begin := time.Now()

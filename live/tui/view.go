@@ -45,7 +45,7 @@ func (m Model) text() string {
 	if !m.ended {
 		foot = append(foot, m.footLine(w))
 	}
-	memory := m.memoryLines(w)
+	memory := append(m.deviceLines(w), m.memoryLines(w)...)
 	lines := append([]string{}, head...)
 	used := func() int { return len(lines) + len(memory) + len(foot) }
 	rows := m.stageRows(w)

@@ -2,7 +2,7 @@
 // a frame of the screen at most, so that nothing piles up.
 import { drawGraph } from "./graph.js";
 import { drawMemory, drawSpeed } from "./charts.js";
-import { drawEvents, drawFailures, drawItems, drawNotes, drawStages } from "./tables.js";
+import { drawDevices, drawEvents, drawFailures, drawItems, drawNotes, drawStages } from "./tables.js";
 import { bytes, clock, el, rate } from "./text.js";
 
 const KEEP = 720;
@@ -96,6 +96,8 @@ function drawState() {
   drawMemory(id("memory"), state, points, now);
   drawSpeed(id("speed"), state, points, now);
   drawStages(id("stages"), state);
+  id("s-devices").hidden = !state.devices?.length;
+  if (state.devices?.length) drawDevices(id("devices"), state);
   drawItems(id("items"), state);
   id("items-count").textContent = state.in_flight > state.items.length ? `the oldest ${state.items.length} of ${state.in_flight}` : "";
   drawEvents(id("events"), state);

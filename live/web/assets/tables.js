@@ -34,6 +34,15 @@ export function drawStages(table, state) {
   table.replaceChildren(head, el("tbody", {}, ...rows));
 }
 
+export function drawDevices(table, state) {
+  const head = el("thead", {}, el("tr", {}, ...["device", "memory", "of items", "budget", "keys", "in flight", "done", "items"].map((c) => el("th", { scope: "col" }, c))));
+  table.replaceChildren(head, el("tbody", {}, ...state.devices.map((d) => el("tr", { "data-device": d.name },
+    el("td", {}, d.model ? `${d.name}, ${d.model}` : d.name), el("td", {}, d.memory ? bytes(d.memory) : "·"),
+    el("td", {}, ...(d.limit ? [bar(d.live / d.limit), bytes(d.live)] : [bytes(d.live)])), el("td", {}, d.limit ? bytes(d.limit) : "·"),
+    el("td", {}, bytes(d.kept)), el("td", {}, String(d.in_flight)), el("td", {}, String(d.done)),
+    el("td", {}, d.items.join(", ") + (d.in_flight > d.items.length ? ", …" : ""))))));
+}
+
 function list(into, rows, none) {
   const top = into.scrollTop;
   into.replaceChildren(...(rows.length ? rows : [el("p", { class: "empty" }, none)]));
