@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
@@ -53,7 +52,7 @@ func prepare(ctx context.Context, id curve.ID, log, items int) (*batch, error) {
 }
 
 // once is one real run. Every proof is verified in it.
-func (b *batch) once(ctx context.Context, s pipeline.Settings, opts ...pipeline.Option) (outcome, error) {
+func (b *batch) once(ctx context.Context, s pipeline.Settings, opts ...pipeline.Option) (outcome, *pipeline.Report, error) {
 	done := 0
 	debug.FreeOSMemory()
 	tr := alloc.Default()
@@ -64,21 +63,20 @@ func (b *batch) once(ctx context.Context, s pipeline.Settings, opts ...pipeline.
 		return nil
 	}, stages.BatchOptions{Settings: s, Options: opts})
 	if err != nil {
-		return outcome{}, err
+		return outcome{}, report, err
 	}
 	if done != len(b.jobs) {
-		return outcome{}, fmt.Errorf("%d of %d partitions were proved", done, len(b.jobs))
+		return outcome{}, report, fmt.Errorf("%d of %d partitions were proved", done, len(b.jobs))
 	}
-	return outcome{Wall: report.Wall, Peak: tr.Peak(alloc.Host) - base, InFlight: report.PeakInFlight}, nil
+	return outcome{Wall: report.Wall, Peak: tr.Peak(alloc.Host) - base, InFlight: report.PeakInFlight}, report, nil
 }
 
 // record is once with a recording, of the pipeline as it stands.
-func (b *batch) record(ctx context.Context, path string) error {
+func (b *batch) record(ctx context.Context, path string) (outcome, error) {
 	rec, err := trace.Create(path)
 	if err != nil {
-		return err
+		return outcome{}, err
 	}
-	since := time.Now()
-	_, err = b.once(ctx, pipeline.Settings{}, rec.Option())
-	return errors.Join(err, rec.Close(&pipeline.Report{Wall: time.Since(since)}))
+	r, report, err := b.once(ctx, pipeline.Settings{}, rec.Option())
+	return r, errors.Join(err, rec.Close(report))
 }

@@ -33,8 +33,15 @@ func compare(w io.Writer, t *trace.Trace, costs *plan.Costs, m *measured) error 
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(tw, "setting\tproofs/s predicted\tmeasured\t(range)\terror\tpeak MiB predicted\tmeasured\t(range)\terror")
 	var speed, peak []float64
-	for _, s := range settings(m.Need) {
+	all := settings(m.Need)
+	for i, s := range append([]setting{{name: "the recorded run itself"}}, all...) {
 		runs := m.Runs[s.name]
+		if i == 0 {
+			runs = []outcome{m.Recorded}
+		}
+		if i == 0 && m.Recorded.Wall == 0 {
+			continue // what was saved does not say
+		}
 		if len(runs) == 0 {
 			return fmt.Errorf("nothing was measured for %q", s.name)
 		}
@@ -54,15 +61,17 @@ func compare(w io.Writer, t *trace.Trace, costs *plan.Costs, m *measured) error 
 		rate := func(o outcome) float64 { return float64(m.Items) / o.Wall.Seconds() }
 		bytes := func(o outcome) float64 { return float64(o.Peak) }
 		r, b := meter.Median(runs, rate), meter.Median(runs, bytes)
-		speed = append(speed, foreseen/r-1)
-		peak = append(peak, high/b-1)
+		if i > 0 { // what was seen before is no prediction
+			speed = append(speed, foreseen/r-1)
+			peak = append(peak, high/b-1)
+		}
 		_, _ = fmt.Fprintf(tw, "%s\t%.2f\t%.2f\t%s\t%+.1f%%\t%.2f\t%.2f\t%s\t%+.1f%%\n", s.name,
 			foreseen, r, span(runs, rate, 1), 100*(foreseen/r-1), high/float64(alloc.MiB), b/float64(alloc.MiB), span(runs, bytes, float64(alloc.MiB)), 100*(high/b-1))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(w, "%d settings, medians of %d real runs, predictions from one recording (medians of %d seeds)\n", len(speed), len(m.Runs[settings(m.Need)[0].name]), seeds)
+	_, _ = fmt.Fprintf(w, "%d settings, medians of %d real runs, predictions from one recording (medians of %d seeds)\n", len(speed), len(m.Runs[all[0].name]), seeds)
 	return errors.Join(
 		judge(w, "throughput", speed, throughputMedian),
 		judge(w, "peak of tracked bytes", peak, peakMedian))
