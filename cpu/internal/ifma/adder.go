@@ -1,6 +1,9 @@
 package ifma
 
-import "unsafe"
+import (
+	"sort"
+	"unsafe"
+)
 
 const (
 	chains   = 4  // independent running products in a batch
@@ -154,20 +157,33 @@ func (s *adder) finish(nv int) {
 	}
 }
 
-// patch replaces the pairs whose dx is zero: equal points by the slope of the
-// tangent, opposite points by anything, their sum being infinite.
+// patch replaces the pairs whose dx is zero. A chain's running product in a
+// lane is zero from the first of them on, so that a batch with few costs little.
 func (s *adder) patch(nv int) {
-	for v := range nv {
-		dx, dy := s.coord(v, fieldDX), s.coord(v, fieldDY)
+	zero := func(v, l int) bool { return s.ops.isZero(s.coord(v, fieldPre), l) }
+	for c := range chains {
 		for l := range 8 {
-			if !s.ops.isZero(dx, l) {
+			if !zero(nv+c, l) {
 				continue
 			}
-			if !s.ops.isZero(dy, l) || !s.ops.tangent(dx, dy, s.coord(v, fieldX1), s.coord(v, fieldY1), l) {
-				s.ops.setOne(dx, l)
-				s.inf = append(s.inf, uint32(8*v+l))
+			first := sort.Search(nv/chains, func(i int) bool { return zero(c+chains*(i+1), l) })
+			for v := c + chains*first; v < nv; v += chains {
+				s.patchPair(v, l)
 			}
 		}
+	}
+}
+
+// patchPair replaces a pair if its dx is zero: equal points by the slope of the
+// tangent, opposite points by anything, their sum being infinite.
+func (s *adder) patchPair(v, l int) {
+	dx, dy := s.coord(v, fieldDX), s.coord(v, fieldDY)
+	if !s.ops.isZero(dx, l) {
+		return
+	}
+	if !s.ops.isZero(dy, l) || !s.ops.tangent(dx, dy, s.coord(v, fieldX1), s.coord(v, fieldY1), l) {
+		s.ops.setOne(dx, l)
+		s.inf = append(s.inf, uint32(8*v+l))
 	}
 }
 
