@@ -33,9 +33,7 @@ func (f *fit) cards() {
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		if c.Device >= 0 && c.Device < len(t.Meta.Devices) && !f.isTurn(c.Device) {
-			if c.Device >= 0 && c.Device < len(t.Meta.Devices) && !f.isTurn(c.Device) {
 			c.Begin = min(c.Begin+max(c.Waited, 0), c.End)
-		}
 		}
 	}
 	f.t = &t
