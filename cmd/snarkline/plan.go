@@ -29,6 +29,12 @@ func (*planCmd) Help() string {
   snarkline plan run.trace --set ntt.workers=2 --budget 4GiB
   snarkline plan model.toml --items 40 --cores 96
   snarkline plan run.trace --try 'cores=8' --try 'cores=8 synthesize.workers=4'
+  snarkline plan run.trace --try 'devices=2' --try 'devices=2 links=1 link=12GiB'
+  snarkline plan run.trace --try 'device-memory=16GiB'
+
+devices is how many cards like the first there are, links how many links they
+share (default: one each), link what a link carries in a second, device-memory
+what each card offers to keys and items.
 
 The first row is the recorded run, the second the same run simulated, which
 shows how far to trust the rest; then comes what the flags say, and each --try
@@ -57,6 +63,16 @@ type planResult struct {
 func (c *planCmd) Run(a *app) error {
 	if c.Items < 0 || c.Cores < 0 {
 		return usagef("--items and --cores: numbers below 0 mean nothing")
+	}
+	if c.Items > plan.MaxItems {
+		return usagef("--items %d: at most %d can be simulated", c.Items, plan.MaxItems)
+	}
+	claims, err := a.claims(planned("", c.File), file{"--pipeline", c.Pipeline}, a.configFile())
+	if err != nil {
+		return err
+	}
+	if err := claimWrites(claims, file{"--record", c.Record}); err != nil {
+		return err
 	}
 	if err := a.writable(file{"--record", c.Record}); err != nil {
 		return err
@@ -96,7 +112,7 @@ func (c *planCmd) Run(a *app) error {
 			Outcome: o, Limits: plan.LimitsOf(o), Prediction: pred})
 		if opts != nil {
 			if err := writeTrace(c.Record, pred.Trace); err != nil {
-				return err
+				return fmt.Errorf("--record: %w", err)
 			}
 		}
 	}
@@ -122,6 +138,8 @@ func (c *planCmd) points(a *app, p *planFile) (points []plan.Point, names []stri
 	}
 	if c.Cores > 0 {
 		base.Choices["cores"] = fmt.Sprint(c.Cores)
+	} else if n := a.flags.Workers; n > 0 { // what a run with it would have
+		base.Choices["cores"] = fmt.Sprint(n)
 	}
 	if c.Memory > 0 {
 		base.Choices["memory"] = fmt.Sprint(int64(c.Memory))

@@ -123,6 +123,9 @@ func (p *planFile) recorded() *plan.Outcome {
 				Busy: s.Utilisation, WaitOut: s.WaitOut, Full: s.Capacity > 0 && s.Length >= s.Capacity})
 		}
 	}
+	for _, d := range t.Devices() {
+		o.Use = append(o.Use, plan.UseOutcome{Name: d.Name, Kind: "device", Busy: d.Utilisation})
+	}
 	if t.Err != "" {
 		o.Failure = &plan.Failure{Kind: plan.Broken, Text: t.Err, At: t.Wall}
 	} else if t.Cut {
