@@ -99,8 +99,8 @@ func (s *Simulator) program(all bool) (*program, error) {
 	return s.progs[k], nil
 }
 
-// maxItems bounds the items of a run.
-const maxItems = 1_000_000
+// MaxItems bounds the items of a simulated run.
+const MaxItems = 1_000_000
 
 // Run simulates one run.
 func (s *Simulator) Run(set Settings) (*Prediction, error) {
@@ -132,8 +132,11 @@ func (s *Simulator) Run(set Settings) (*Prediction, error) {
 
 // apply sets the workers and capacities of the program, and is the budget.
 func (s *Simulator) apply(p *program, set *Settings) (limit alloc.Amount, err error) {
-	if set.Items < 0 || set.Items > maxItems || set.Every < 0 || set.Rules.Semaphore < 0 {
-		return limit, fmt.Errorf("%d items (at most %d), one every %v, a semaphore of %d: out of range", set.Items, maxItems, set.Every, set.Rules.Semaphore)
+	if set.Items < 0 || set.Items > MaxItems {
+		return limit, fmt.Errorf("%d items: want 0 to %d", set.Items, MaxItems)
+	}
+	if set.Every < 0 || set.Rules.Semaphore < 0 {
+		return limit, fmt.Errorf("one item every %v, a semaphore of %d: want nothing below 0", set.Every, set.Rules.Semaphore)
 	}
 	for _, name := range []string{set.Rules.AdmitUntil, set.Rules.Until} {
 		if name != "" && s.t.Index(name) < 0 {

@@ -71,7 +71,8 @@ func Within(limit alloc.Amount) SearchOption { return func(s *sweeping) { s.with
 // with the largest peak.
 func Repeat(n int) SearchOption { return func(s *sweeping) { s.repeat = n } }
 
-// MaxRuns is how many runs Tune makes at most to find its choice; 0 is 500.
+// MaxRuns is how many runs Tune makes at most to find its choice, where it starts
+// and the least and the most of everything besides; 0 is 500.
 func MaxRuns(n int) SearchOption { return func(s *sweeping) { s.most = n } }
 
 // OnProgress calls fn after each run, one call at a time. Tune does not know the
@@ -103,7 +104,7 @@ func Sweep(ctx context.Context, space Space, run Runner, opts ...SearchOption) (
 		o(s)
 	}
 	begin := time.Now()
-	if err := s.begin(space, run); err != nil {
+	if err := s.begin(ctx, space, run); err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	defer func() {
@@ -128,12 +129,12 @@ func Sweep(ctx context.Context, space Space, run Runner, opts ...SearchOption) (
 	return s.out, nil
 }
 
-// maxPoints is how large a space can be: its rows are kept in memory.
-const maxPoints = 1_000_000
+// MaxPoints is how large the space of a sweep can be: its rows are kept in memory.
+const MaxPoints = 1_000_000
 
-func (s *sweeping) begin(space Space, run Runner) error {
-	if n := space.Size(); n > maxPoints {
-		return fmt.Errorf("the space has %d points, more than %d", n, maxPoints)
+func (s *sweeping) begin(ctx context.Context, space Space, run Runner) error {
+	if n := space.Size(); n > MaxPoints {
+		return fmt.Errorf("the space has %d points, more than %d", n, MaxPoints)
 	}
 	meaning, err := s.prepare(space, run)
 	if err != nil {
@@ -141,6 +142,9 @@ func (s *sweeping) begin(space Space, run Runner) error {
 	}
 	s.out = &SweepResult{Space: space, Meaning: meaning, Within: s.within, Rows: make([]Row, space.Size())}
 	for i := range s.out.Rows {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		p, err := space.At(i)
 		if err != nil {
 			return err
@@ -222,6 +226,9 @@ func (s *sweeping) phase(ctx context.Context, run Runner, rows []int) error {
 	var same [][2]int
 feed:
 	for _, i := range todo {
+		if ctx.Err() != nil { // a select would as soon feed on
+			break
+		}
 		if first, ok := seen[s.out.Rows[i].Key()]; ok {
 			same = append(same, [2]int{i, first})
 			continue

@@ -325,6 +325,17 @@ func TestSweepCancelled(t *testing.T) {
 	}
 }
 
+// TestSweepCancelledAtOnce: a large space does not hold up who has had enough.
+func TestSweepCancelledAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	f := &fake{}
+	if _, err := Sweep(ctx, twoStages(t, "a.workers=1..900", "b.workers=1..900"), f); !errors.Is(err, why) || f.ran.Load() != 0 {
+		t.Errorf("%v after %d", err, f.ran.Load())
+	}
+}
+
 func TestSamePointsRunOnce(t *testing.T) {
 	f := &fake{}
 	r, err := Sweep(t.Context(), twoStages(t, "a.workers=1..3", "all.workers=2"), f)

@@ -51,6 +51,9 @@ func (e *MeaningError) Error() string {
 		e.File, e.Field, show(e.Was), show(e.Now))
 }
 
+// ErrNotResults is what a file is called that no sweep has written.
+var ErrNotResults = errors.New("not a results file of a sweep")
+
 // results is an open results file and what it holds.
 type results struct {
 	path  string
@@ -130,7 +133,7 @@ func (r *results) read(text []byte, meaning map[string]string) (whole int, err e
 		r.known[runKey{run.Key, run.Simulated}] = run.Outcome
 	}
 	if whole == 0 && len(text) > 0 && !bytes.HasPrefix(text, []byte(`{"snarkline_sweep"`)[:min(len(text), 18)]) {
-		return 0, fmt.Errorf("%s:1: not a results file of a sweep", r.path)
+		return 0, fmt.Errorf("%s:1: %w", r.path, ErrNotResults)
 	}
 	return whole, nil
 }
@@ -138,7 +141,7 @@ func (r *results) read(text []byte, meaning map[string]string) (whole int, err e
 func (r *results) head(line []byte, meaning map[string]string) error {
 	var h fileHead
 	if err := json.Unmarshal(line, &h); err != nil || h.Format == 0 {
-		return fmt.Errorf("%s:1: not a results file of a sweep", r.path)
+		return fmt.Errorf("%s:1: %w", r.path, ErrNotResults)
 	}
 	if h.Format != sweepFormat {
 		return fmt.Errorf("%s:1: its format is version %d, this program writes %d", r.path, h.Format, sweepFormat)

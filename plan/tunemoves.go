@@ -23,8 +23,11 @@ type Limit struct {
 func LimitsOf(o *Outcome) []Limit {
 	var list []Limit
 	for _, s := range o.Stages {
-		list = append(list, Limit{"stage", s.Name, s.Busy,
-			fmt.Sprintf("%s: its %d workers are busy %.0f%% of the time", s.Name, s.Workers, 100*s.Busy)})
+		who := "its worker is"
+		if s.Workers != 1 {
+			who = fmt.Sprintf("its %d workers are", s.Workers)
+		}
+		list = append(list, Limit{"stage", s.Name, s.Busy, fmt.Sprintf("%s: %s busy %.0f%% of the time", s.Name, who, 100*s.Busy)})
 	}
 	for _, u := range o.Use {
 		list = append(list, Limit{u.Kind, u.Name, u.Busy, fmt.Sprintf("%s: in use %.0f%%", u.Name, 100*u.Busy)})
@@ -141,7 +144,7 @@ func bySize(list []StageOutcome) []StageOutcome {
 }
 
 // shrink takes back what brings nothing: capacities first, then workers, then
-// budgets, each as far down as throughput stays.
+// budgets, each as far down as throughput stays, while there are runs left.
 func (t *tuner) shrink(best *try) (*try, error) {
 	floor := best.rate() * (1 - slack)
 	for _, kind := range []axisKind{capacityAxis, workersAxis, bytesAxis} {
@@ -150,6 +153,9 @@ func (t *tuner) shrink(best *try) (*try, error) {
 				continue
 			}
 			for to := range best.at[axis] { // the least that does
+				if t.out.Runs >= t.most {
+					return best, nil
+				}
 				at := slices.Clone(best.at)
 				at[axis] = to
 				n, err := t.eval(at, "is less enough: "+t.describe(move{[]int{axis}, []int{to}, ""}))

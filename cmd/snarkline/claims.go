@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/inputs"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
@@ -48,4 +49,24 @@ func claimWrites(c *inputs.Claims, written ...file) error {
 		}
 	}
 	return nil
+}
+
+// planned is a recording or a model that a command reads, and what names it in
+// errors: the flag, or for an argument what it is.
+func planned(flag, path string) file {
+	switch {
+	case flag != "":
+		return file{flag, path}
+	case strings.HasSuffix(path, ".toml"):
+		return file{"the model", path}
+	}
+	return file{"the recording", path}
+}
+
+// configFile is the settings file of --config, which is read.
+func (a *app) configFile() file {
+	if f := a.flags.Config.file; f != nil {
+		return file{"--config", f.Path}
+	}
+	return file{"--config", ""}
 }

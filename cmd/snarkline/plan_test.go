@@ -55,6 +55,10 @@ func TestPlanRefuses(t *testing.T) {
 		{codeInput, "none.trace", []string{"plan", "none.trace"}},
 		{codeInput, "line 2", []string{"plan", write(t, "b.toml", "[machine]\ncoers = 3\n")}},
 		{codeInput, "offset", []string{"plan", write(t, "x.trace", "this is no recording, whatever its name may say")}},
+		{codeUsage, "--record would be written over the file of the model", []string{"plan", model, "--record", model}},
+		{codeUsage, "--record would be written over the file of the recording", []string{"plan", "y.trace", "--record", "y.trace"}},
+		{codeUsage, "at most 1000000 can be simulated", []string{"plan", model, "--items", "2000000"}},
+		{codeUsage, "--report: prove and demo write it", []string{"plan", model, "--report", "x"}},
 		{codeUsage, "--pipeline is for models", []string{"plan", "x.trace", "--pipeline", "y.toml"}},
 		{codeUsage, `no stage "nt" (did you mean "ntt"?)`, []string{"plan", model, "--set", "nt.workers=1"}},
 		{codeUsage, `no stage "nt"`, []string{"plan", model, "--try", "nt.workers=1"}},
@@ -66,6 +70,19 @@ func TestPlanRefuses(t *testing.T) {
 		r := sl(t, c.code, c.args...)
 		if !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%v: %q is missing in %s", c.args, c.want, r.stderr)
+		}
+	}
+}
+
+// TestPlanForProcessors: --workers is what it is for a run, its processors, and a
+// settings file that names a report is one for other commands.
+func TestPlanForProcessors(t *testing.T) {
+	model := write(t, "m.toml", testModel)
+	config := write(t, "c.toml", "workers = 2\nreport = \"r.json\"\n")
+	for _, args := range [][]string{{"--workers", "2"}, {"--config", config}, {"--cores", "2", "-j", "1"}} {
+		r := sl(t, codeOK, append([]string{"plan", model, "--json"}, args...)...)
+		if res := decode[planResult](t, r.stdout); len(res.Rows) != 2 || res.Rows[1].Choices["cores"] != "2" {
+			t.Errorf("%v: %s", args, r.stdout)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func writeRows(w io.Writer, r *planResult) error {
 			why = row.Limits[0].Text
 		}
 		if o.Failure != nil {
-			why = strings.ToUpper(string(o.Failure.Kind)) + ": " + o.Failure.Text
+			why = strings.ToUpper(strings.ReplaceAll(string(o.Failure.Kind), "-", " ")) + ": " + o.Failure.Text
 			if o.Failure.At > 0 {
 				why += fmt.Sprintf(" (at %s)", round(o.Failure.At))
 			}
@@ -165,7 +165,7 @@ func sharesText(shares []plan.Share) string {
 			parts = append(parts, "…")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s at %s in %d items", humanize.IBytes(uint64(s.Bytes)), s.State, s.Stage, s.Items))
+		parts = append(parts, fmt.Sprintf("%s %s at %s in %s", humanize.IBytes(uint64(s.Bytes)), s.State, s.Stage, itemsText(s.Items)))
 	}
 	return strings.Join(parts, ", ")
 }

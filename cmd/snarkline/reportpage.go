@@ -13,7 +13,7 @@ import (
 
 // reportCmd draws a recording.
 type reportCmd struct {
-	File   string `arg:"" name:"file" help:"A recording, as prove, demo and plan write with --trace."`
+	File   string `arg:"" name:"file" help:"A recording, as prove and demo write with --trace, and plan and tune with --record."`
 	Output string `short:"o" placeholder:"FILE" help:"Where the page goes (default: beside the recording, with the ending .html)."`
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -117,6 +118,9 @@ func (a *app) run(kctx *kong.Context) error {
 	}
 	// What is large lies outside Go's heap: a low target costs little there.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	if err := a.unheard(kctx); err != nil {
+		return err
+	}
 	stop, err := a.measure()
 	if err != nil {
 		return err
@@ -128,6 +132,21 @@ func (a *app) run(kctx *kong.Context) error {
 	}
 	var told *toldError // of an item, by when there is something to measure
 	return errors.Join(err, stop(a.unwritable || exitCode(err) == codeUsage && !errors.As(err, &told)))
+}
+
+// unheard is the error of a flag on the command line that asks for a file which
+// the command would not write. One in a settings file is for other commands.
+func (a *app) unheard(kctx *kong.Context) error {
+	command, _, _ := strings.Cut(kctx.Command(), " ")
+	if a.flags.Report == "" || command == "prove" || command == "demo" {
+		return nil
+	}
+	for _, p := range kctx.Path {
+		if p.Flag != nil && p.Flag.Name == "report" && !p.Resolved {
+			return usagef("--report: prove and demo write it, %s would not", command)
+		}
+	}
+	return nil
 }
 
 // gcPercent is the collector's target. Of 25, 50, 100 and 200 it gives the

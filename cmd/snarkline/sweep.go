@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
@@ -61,6 +64,8 @@ another workload, machine or model is refused.`
 // sweepOutput is the result for --json.
 type sweepOutput struct {
 	OK    bool              `json:"ok"`
+	Code  int               `json:"code,omitempty"`
+	Error string            `json:"error,omitempty"`
 	Best  *plan.Row         `json:"best"`
 	Front []int             `json:"front"` // indices of rows, by host memory ascending
 	Sweep *plan.SweepResult `json:"sweep"`
@@ -109,7 +114,12 @@ func (c *sweepCmd) check(a *app) error {
 	case len(c.From) > 0 && c.Verify == 0 && a.workload != nil:
 		return usagef("with --from nothing is run but what --verify asks for; leave out what stands behind --, or give --verify")
 	}
-	claims, err := a.claims()
+	read := []file{{"--pipeline", c.Pipeline}, a.configFile()}
+	for _, text := range c.From {
+		_, _, path := cutFrom(text)
+		read = append(read, file{"--from", path})
+	}
+	claims, err := a.claims(append(read, workloadReads(a.workload)...)...)
 	if err != nil {
 		return err
 	}
@@ -148,6 +158,9 @@ func (c *sweepCmd) runners(a *app) (run, real plan.Runner, space plan.Space, err
 		if sim, p, err = c.simulated(); err != nil {
 			return nil, nil, space, err
 		}
+		if n := a.flags.Workers; n > 0 { // what runs with it would have
+			p.costs.Machine.Cores = float64(n)
+		}
 		run, names, base = sim, p.stages(), p.settings().Merge(base)
 	} else {
 		run, real = real, nil
@@ -157,6 +170,9 @@ func (c *sweepCmd) runners(a *app) (run, real plan.Runner, space plan.Space, err
 	}
 	if space, err = plan.ParseSpace(names, base, c.Axes...); err != nil {
 		return nil, nil, space, usagef("%w", err)
+	}
+	if n := space.Size(); n > plan.MaxPoints {
+		return nil, nil, space, usagef("the axes make %s, and a sweep tries %s at most; tune searches a larger space", spaceText(n), humanize.Comma(plan.MaxPoints))
 	}
 	if sim != nil {
 		if err := sim.Check(space); err != nil {
@@ -187,6 +203,16 @@ func (w *workload) stages() ([]string, error) {
 	return (&planFile{graph: t}).stages(), nil
 }
 
+// cutFrom is a value of --from: a file, or AXIS=VALUE@FILE.
+func cutFrom(text string) (axis, value, path string) {
+	if name, rest, ok := strings.Cut(text, "="); ok {
+		if v, f, ok := strings.Cut(rest, "@"); ok {
+			return name, v, f
+		}
+	}
+	return "", "", text
+}
+
 // simulated is the runner of --from.
 func (c *sweepCmd) simulated() (*plan.Simulated, *planFile, error) {
 	type choice struct {
@@ -196,12 +222,7 @@ func (c *sweepCmd) simulated() (*plan.Simulated, *planFile, error) {
 	var first *planFile
 	var choices []choice
 	for _, text := range c.From {
-		axis, value, path := "", "", text
-		if name, rest, ok := strings.Cut(text, "="); ok {
-			if v, f, ok := strings.Cut(rest, "@"); ok {
-				axis, value, path = name, v, f
-			}
-		}
+		axis, value, path := cutFrom(text)
 		p, err := openPlanFile(path, c.Pipeline)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--from: %w", err)
@@ -246,16 +267,36 @@ func (c *sweepCmd) report(a *app, r *plan.SweepResult) error {
 		}
 	}
 	out := sweepOutput{OK: true, Best: r.Best(), Front: r.Pareto(alloc.Host), Sweep: r}
-	if out.Best == nil {
-		a.messagef("no setting came to its end")
+	nothing := noBest(r)
+	if nothing != nil {
+		out.OK, out.Code, out.Error = false, exitCode(nothing), errorText(nothing)
 	}
-	return a.result(out, func(w io.Writer) error {
+	err := a.result(out, func(w io.Writer) error {
 		if err := r.WriteTable(w, c.Rows); err != nil || out.Best == nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w, "best: %s\n", bestText(r.Space, out.Best))
 		return err
 	})
+	return errors.Join(err, nothing)
+}
+
+// noBest is the error of a sweep that found no setting to use: with the code of
+// memory, unless a run failed for another reason.
+func noBest(r *plan.SweepResult) error {
+	if r.Best() != nil {
+		return nil
+	}
+	for i := range r.Rows {
+		switch o := r.Rows[i].Outcome(); {
+		case o == nil:
+		case o.OK():
+			return &codedError{codeMemory, fmt.Errorf("no setting keeps within --within %v", r.Within)}
+		case o.Failure.Kind == plan.Broken:
+			return fmt.Errorf("no setting came to its end: %s", o.Failure.Text)
+		}
+	}
+	return &codedError{codeMemory, errors.New("no setting came to its end")}
 }
 
 // bestText is the values of a row by their axes.

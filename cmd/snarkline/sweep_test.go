@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -209,12 +210,53 @@ func TestSweepRefuses(t *testing.T) {
 		{codeInput, "none.trace", []string{"sweep", "ntt.workers=1", "--from", "none.trace"}},
 		{codeInput, "coers", []string{"sweep", "ntt.workers=1", "--from", broken}},
 		{codeInternal, "--csv", []string{"sweep", "ntt.workers=1", "--from", model, "--csv", "none/rows.csv"}},
+		{codeUsage, "--csv would be written over the file of --from", []string{"sweep", "ntt.workers=1", "--from", model, "--csv", model}},
+		{codeUsage, "--html would be written over the file of --from", []string{"sweep", "ntt.workers=1", "--from", model, "--from", "device=cpu@k.trace", "--html", "k.trace"}},
+		{codeUsage, "--csv would be written over the file of --key", []string{"sweep", "ntt.workers=1", "--csv", "k.slk", "--", "prove", "--key", "k.slk", "--witness", "w"}},
+		{codeUsage, "more than a million million settings", []string{"sweep", "each.workers=1..100", "--from", model}},
+		{codeInput, "--results: ", []string{"sweep", "ntt.workers=1", "--from", model, "--results", broken}},
+		{codeUsage, "--report: prove and demo write it", []string{"sweep", "ntt.workers=1", "--from", model, "--report", "x"}},
 	} {
 		c.want = strings.Replace(c.want, "ntt=1", "ntt.x=1", 1)
 		r := sl(t, c.code, c.args...)
 		if !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%v: %q is missing in %s", c.args, c.want, r.stderr)
 		}
+	}
+}
+
+// TestSweepFindsNothing: a sweep without a setting to use says so by its code,
+// and its rows are there all the same.
+func TestSweepFindsNothing(t *testing.T) {
+	model := write(t, "m.toml", testModel)
+	for want, args := range map[string][]string{
+		"no setting came to its end":       {"budget.host=1MiB,2MiB"},
+		"no setting keeps within --within": {"synthesize.workers=1,2", "--within", "1MiB"},
+	} {
+		r := sl(t, codeMemory, append([]string{"sweep", "--json", "--from", model}, args...)...)
+		res := decode[sweepOutput](t, r.stdout)
+		if res.OK || res.Code != codeMemory || !strings.Contains(res.Error, want) || res.Best != nil || len(res.Sweep.Rows) != 2 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s %s", r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestSweepOfAllButWhatIsSaid: what a run prints does not make it another one.
+func TestSweepOfAllButWhatIsSaid(t *testing.T) {
+	var all []map[string]string
+	for _, args := range [][]string{{"demo", "--partitions", "3"}, {"demo", "-q", "--partitions", "3", "--no-progress"}, {"demo", "--partitions", "4"}} {
+		w, err := newWorkload(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := w.meaning()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	if !maps.Equal(all[0], all[1]) || maps.Equal(all[0], all[2]) {
+		t.Errorf("%v", all)
 	}
 }
 

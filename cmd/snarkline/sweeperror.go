@@ -13,6 +13,8 @@ func sweepError(err error) error {
 	switch {
 	case errors.As(err, &meaning):
 		return usagef("--results: %w", err)
+	case errors.Is(err, plan.ErrNotResults):
+		return inputErrorf("--results: %w", err)
 	case errors.As(err, &failure) && failure.Failure.Kind != plan.Broken:
 		return &codedError{codeMemory, err}
 	}

@@ -119,7 +119,7 @@ func (r *traceInfo) write(w io.Writer) error {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s%s\n", label, fmt.Sprintf(format, args...))
 	}
-	line("run", "%s, graph %s, %s", r.Program, r.Graph, r.Started)
+	line("run", "%s", strings.TrimSuffix(fmt.Sprintf("%s, graph %s, %s", r.Program, r.Graph, r.Started), ", ")) // a simulated run has no date
 	machine := fmt.Sprintf("%d cores", r.Cores)
 	if r.Memory > 0 {
 		machine += ", " + sizeText(r.Memory)
@@ -161,15 +161,20 @@ func (r *traceInfo) write(w io.Writer) error {
 	return err
 }
 
+// itemsText is a number of items in words.
+func itemsText(n int) string {
+	switch n {
+	case 0:
+		return "no item"
+	case 1:
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
+}
+
 // shareText says what a share of a peak is.
 func shareText(s trace.Share) string {
-	items := "no item"
-	switch {
-	case s.Items == 1:
-		items = "1 item"
-	case s.Items > 1:
-		items = fmt.Sprintf("%d items", s.Items)
-	}
+	items := itemsText(s.Items)
 	what := map[trace.State]string{trace.Held: "held by ", trace.Queued: "waits before ", trace.Pending: "waits in ", trace.Other: "elsewhere, made by "}[s.State]
 	if s.State == trace.Other {
 		return fmt.Sprintf("%10s  %s%s", sizeText(s.Bytes), what, s.Stage)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/snarkline/snarkline/alloc"
+	"github.com/snarkline/snarkline/cmd/snarkline/internal/outfile"
 	"github.com/snarkline/snarkline/cmd/snarkline/internal/progress"
 	"github.com/snarkline/snarkline/pipeline"
 	"github.com/snarkline/snarkline/plan"
@@ -93,6 +95,13 @@ func (c *tuneCmd) Run(a *app) error {
 	if err := writeSettingsFile(c.Output, c.Force, t.settingsText(r)); err != nil {
 		return err
 	}
+	if outfile.IsStream(c.Output) {
+		a.answered = true // the file itself is what was asked for; the rest is beside it
+		if a.flags.Quiet {
+			return nil
+		}
+		return t.text(r)(a.stderr)
+	}
 	return a.result(tuneResult{OK: true, File: c.Output, Tuning: r}, t.text(r))
 }
 
@@ -103,8 +112,16 @@ func (t *tuning) check() error {
 	case t.Record != "" && t.From != "":
 		return usagef("--record keeps the recording that is made, and with --from none is made")
 	}
-	if _, err := os.Stat(t.Output); err == nil && !t.Force {
-		return usagef("--output: %s is there already; --force overwrites it, -o names another file", t.Output)
+	if err := outputFree(t.Output, t.Force); err != nil {
+		return err
+	}
+	read := []file{{"--from", t.From}, {"--pipeline", t.Pipeline}, t.a.configFile()}
+	claims, err := t.a.claims(append(read, workloadReads(t.a.workload)...)...)
+	if err != nil {
+		return err
+	}
+	if err := claimWrites(claims, file{"--output", t.Output}, file{"--record", t.Record}); err != nil {
+		return err
 	}
 	return t.a.writable(file{"--output", t.Output}, file{"--record", t.Record})
 }
@@ -211,6 +228,12 @@ func (t *tuning) space() (plan.Space, plan.Settings, error) {
 		}
 		t.MaxWorkers = min(cores, 32)
 	}
+	if set.Items == 0 {
+		set.Items = t.p.set.Items
+	}
+	if set.Items == 1 && t.p.trace != nil {
+		t.a.notef("one item meets no other, and workers bring it nothing: --items N searches for a batch")
+	}
 	axes := t.Axes
 	if len(axes) == 0 {
 		for _, name := range t.p.stages() {
@@ -267,6 +290,16 @@ func (t *tuning) prove(r *plan.Tuning) error {
 		}
 		return fmt.Errorf("prove the choice: %w", err)
 	}
+	if !o.OK() {
+		return fmt.Errorf("the choice failed in its real run, and is not written down: %w", &plan.FailureError{Failure: o.Failure})
+	}
 	r.Choice.Measured = o
+	if s := r.Choice.Simulated; o.Throughput > 0 && math.Abs(s.Throughput/o.Throughput-1) > farOff {
+		t.a.notef("the real run was far from the prediction: a short run, or a machine that does other things, makes both uncertain; more --items say more")
+	}
 	return nil
 }
+
+// farOff is from where on a prediction is said to be one: twice what the worst of
+// the project's own predictions is allowed.
+const farOff = 0.5

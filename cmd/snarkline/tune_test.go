@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,6 +73,9 @@ func TestTuneRefuses(t *testing.T) {
 		{codeInput, "none.toml", []string{"tune", "--from", "none.toml"}},
 		{codeInternal, "--output", []string{"tune", "--from", model, "-o", "none/x.toml"}},
 		{codeUsage, "prove or demo", []string{"tune", "--", "verify"}},
+		{codeUsage, "--output would be written over the file of --from", []string{"tune", "--from", model, "-o", model, "--force"}},
+		{codeUsage, "--output would be written over the file of --key", []string{"tune", "-o", "k.slk", "--", "prove", "--key", "k.slk", "--witness", "w"}},
+		{codeUsage, "--output and --record would both", []string{"tune", "-o", "x.toml", "--record", "x.toml", "--", "demo"}},
 	} {
 		r := sl(t, c.code, c.args...)
 		if !strings.Contains(r.stderr, c.want) {
@@ -170,5 +174,35 @@ readers = [ { node = "h-msm" } ]
 	}
 	if s, err := c.settings(pipeline.Settings{}, false); err != nil || s.Budget["device0"] < 2<<30 || s.Budget["host"] != 4<<30 {
 		t.Errorf("%v %+v", err, s)
+	}
+}
+
+// TestTuneToStandardOutput: the file alone goes there, and nothing has to be
+// overwritten for it.
+func TestTuneToStandardOutput(t *testing.T) {
+	model := write(t, "m.toml", testModel)
+	t.Setenv(asCommand, "1")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "tune", "h-msm.workers=1,2", "--from", model, "-o", "/dev/stdout").Output()
+	if err != nil || !strings.HasPrefix(string(out), "# Written by snarkline tune") || strings.Contains(string(out), "found in") {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestTuneKeepsNoSettingThatFails: a choice whose real run fails is not written
+// down, and is no success.
+func TestTuneKeepsNoSettingThatFails(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	model := write(t, "m.toml", "[machine]\ncores = 2\n[[node.synthesize.step]]\nseconds = 1\n") // takes no memory
+	out := filepath.Join(t.TempDir(), "s.toml")
+	r := sl(t, codeMemory, append([]string{"tune", "synthesize.workers=1,2", "--from", model, "--budget", "1MiB", "-o", out}, smallDemo...)...)
+	if !strings.Contains(r.stderr, "the choice failed in its real run") || r.stdout != "" {
+		t.Errorf("%s %s", r.stdout, r.stderr)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the setting was written down")
 	}
 }

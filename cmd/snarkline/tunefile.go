@@ -21,10 +21,21 @@ import (
 // writeSettingsFile writes the file of tune. It does not take the place of
 // another that came meanwhile, without --force.
 func writeSettingsFile(path string, force bool, text []byte) error {
-	if _, err := os.Stat(path); err == nil && !force {
+	if err := outputFree(path, force); err != nil {
+		return err
+	}
+	if err := outfile.Write(path, text); err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	return nil
+}
+
+// outputFree is an error if a file is there that would be written over.
+func outputFree(path string, force bool) error {
+	if _, err := os.Stat(path); err == nil && !force && !outfile.IsStream(path) {
 		return usagef("--output: %s is there already; --force overwrites it, -o names another file", path)
 	}
-	return outfile.Write(path, text)
+	return nil
 }
 
 // settingsText is the choice as a file that --config reads: the flags that it

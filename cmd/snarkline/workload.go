@@ -75,6 +75,17 @@ func newWorkload(args []string) (*workload, error) {
 	return w, nil
 }
 
+// workloadReads are the files that a workload's flags name for reading. What is
+// wrong with a workload newWorkload says.
+func workloadReads(args []string) []file {
+	w, err := newWorkload(args)
+	if err != nil {
+		return nil
+	}
+	p := w.cli.Prove
+	return []file{{"--key", p.Key}, {"--vk", p.VK}, {"--circuit", p.Circuit}, {"--wasm", p.Wasm}, {"--pipeline", p.Pipeline}}
+}
+
 // settings are those that the workload's own flags make.
 func (w *workload) settings() (pipeline.Settings, error) {
 	return w.cli.settings(pipeline.Settings{}, w.cli.Prove.Pipeline != "")
@@ -126,10 +137,14 @@ func (w *workload) repeat(ctx context.Context, n int) error {
 	return nil
 }
 
+// sayOnly are flags that change what a run prints and nothing else.
+var sayOnly = []string{"-q", "--quiet", "--json", "--progress", "--no-progress", "--debug"}
+
 // meaning is what runs of the workload must share to be compared: what is proved
 // and on which machine.
 func (w *workload) meaning() (map[string]string, error) {
-	m := map[string]string{"workload": strings.Join(w.args, " "), "machine": machineText()}
+	args := slices.DeleteFunc(slices.Clone(w.args), func(s string) bool { return slices.Contains(sayOnly, s) })
+	m := map[string]string{"workload": strings.Join(args, " "), "machine": machineText()}
 	if w.name == "prove" {
 		for _, f := range []file{{"key", w.cli.Prove.Key}, {"circuit", w.cli.Prove.Circuit}} {
 			if f.path == "" {
