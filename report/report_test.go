@@ -271,6 +271,28 @@ func TestTicks(t *testing.T) {
 	})
 }
 
+// TestByteTicks: sizes read round on either side of a unit's end.
+func TestByteTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		n      int
+		want   string
+	}{
+		{13.2 * float64(alloc.MiB), 17.6 * float64(alloc.MiB), 9, "13.5 MiB 14.0 MiB 14.5 MiB 15.0 MiB 15.5 MiB 16.0 MiB 16.5 MiB 17.0 MiB 17.5 MiB"},
+		{0, 1.2 * float64(alloc.GiB), 5, "0 256 MiB 512 MiB 768 MiB 1.00 GiB"},
+		{0, 600 * float64(alloc.MiB), 4, "0 200 MiB 400 MiB 600 MiB"},
+		{0, 3, 5, "0 1 B 2 B 3 B"},
+	} {
+		var got []string
+		for _, tick := range byteTicker(c.n).Ticks(c.lo, c.hi) {
+			got = append(got, tick.Label)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%v to %v: %s", c.lo, c.hi, s)
+		}
+	}
+}
+
 // TestThin: thinning keeps the peak, and what is shown was there at one moment.
 func TestThin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -96,7 +96,7 @@ func tickerOf(u unit, n int) ticker {
 	case unitCount:
 		return wholeTicker(n)
 	}
-	return ticker{n, decimalStep, plainText}
+	return ticker{n, whatever(decimalStep), plainText}
 }
 
 // dots draws circles that the script finds again.

@@ -12,7 +12,7 @@ import (
 // ticker puts about n labelled ticks at round values.
 type ticker struct {
 	n    int
-	step func(rough float64) float64 // the round step that is at least rough
+	step func(rough, hi float64) float64 // the round step that is at least rough, up to hi
 	text func(v, step float64) string
 }
 
@@ -21,7 +21,7 @@ func (t ticker) Ticks(lo, hi float64) (out []plot.Tick) {
 	if !(hi > lo) || math.IsInf(hi-lo, 0) {
 		return []plot.Tick{{Value: lo, Label: t.text(lo, 1)}}
 	}
-	step := t.step((hi - lo) / float64(max(t.n, 1)))
+	step := t.step((hi-lo)/float64(max(t.n, 1)), hi)
 	for i := math.Ceil(lo/step - 1e-9); i*step <= hi*(1+1e-9); i++ {
 		v := i * step
 		if v == 0 {
@@ -54,16 +54,21 @@ func plainText(v, _ float64) string { return strconv.FormatFloat(v, 'g', 6, 64) 
 // byteUnits are the units of sizes; the first is not used below 1 byte.
 var byteUnits = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
-// byteStep is a round number of the unit that fits.
-func byteStep(rough float64) float64 {
+// byteStep is a round number of the unit that the labels near hi have, or a half, a
+// quarter and so on of it, which are round in the unit below too: 500 KiB would read
+// 13.672 MiB, and 0.2 GiB 204.8 MiB.
+func byteStep(rough, hi float64) float64 {
 	unit := 1.0
 	for range len(byteUnits) - 1 {
-		if rough < unit*512 {
+		if hi < unit*1024 {
 			break
 		}
 		unit *= 1024
 	}
-	return max(1, decimalStep(rough/unit)*unit)
+	if rough < unit {
+		return max(1, math.Exp2(math.Ceil(math.Log2(rough/unit)-1e-9))*unit)
+	}
+	return decimalStep(rough/unit) * unit
 }
 
 func byteText(v, step float64) string {
@@ -116,8 +121,13 @@ func timeText(v, step float64) string {
 	return strconv.FormatFloat(v*1e6, 'g', 4, 64) + " µs"
 }
 
-func timeTicker(n int) ticker { return ticker{n, timeStep, timeText} }
+func timeTicker(n int) ticker { return ticker{n, whatever(timeStep), timeText} }
 func byteTicker(n int) ticker { return ticker{n, byteStep, byteText} }
 func wholeTicker(n int) ticker {
-	return ticker{n, wholeStep, plainText}
+	return ticker{n, whatever(wholeStep), plainText}
+}
+
+// whatever is a step that does not depend on the end of the axis.
+func whatever(step func(rough float64) float64) func(rough, hi float64) float64 {
+	return func(rough, _ float64) float64 { return step(rough) }
 }
