@@ -51,7 +51,7 @@ bench-recording: ## what recording a run costs
 	$(GO) run ./benchmarks/recording
 
 bench-gpu: ## on a card: transforms, sorts and sums by size, then whole partitions
-	SNARKLINE_TEST_DEVICE=cuda:0 $(GO) test ./cuda/kernels -run '^$$' -bench 'NTT|Sort|Sums' -benchtime 1x
+	SNARKLINE_TEST_DEVICE=cuda:0 $(GO) test ./cuda/kernels -run '^$$' -bench 'NTT|Sort|Sums|Matrix' -benchtime 1x
 	$(GO) run ./benchmarks/partition
 
 generate: ## rewrite generated code: the second curve's, the assembly, the GPU's kernels (needs clang-19)

@@ -58,7 +58,7 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "how often the partition alone is proved (0: never); the table is the median's")
 	flag.StringVar(&s.device, "device", "cuda:0", "cuda:N, a list of them, or cpu")
 	flag.StringVar(&s.b2s, "b2", "auto", "where b_g2_msm runs: auto, cpu or device, or several by commas, one after the other")
-	set := flag.String("set", "synthesize.workers=2,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")
+	set := flag.String("set", "synthesize.workers=1,batch-add.workers=2,b_g2_msm.workers=2", "workers and capacities of the batch, by commas; several batches by semicolons")
 	flag.IntVar(&s.streams, "streams", 0, "operations side by side on a card (0: the engine's default)")
 	flag.BoolVar(&s.check, "check", false, "look for an unsatisfied constraint at synthesis")
 	flag.BoolVar(&s.keep, "keep", true, "keep the key's points on the card; without, they are streamed")
