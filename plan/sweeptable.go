@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/snarkline/snarkline/alloc"
 )
@@ -26,14 +28,25 @@ func (r *SweepResult) spaces() []alloc.Space {
 	return list
 }
 
+// outcomes is how many outcomes the row has.
+func (r *Row) outcomes() (n int) {
+	for _, o := range []*Outcome{r.Simulated, r.Measured} {
+		if o != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // verified reports whether rows have both outcomes.
 func (r *SweepResult) verified() bool {
 	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Measured != nil && row.Simulated != nil })
 }
 
 // WriteTable writes the rows for people: the fastest first, those on the Pareto
-// front (throughput against host memory) marked, failures last. most limits the
-// rows; 0 is all.
+// front (throughput against host memory) marked, failures last. Where simulated rows
+// were verified, those come before all others: they are what was asked for. most
+// limits the rows; 0 is all.
 func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 	front := r.Pareto(alloc.Host)
 	order := r.ranked()
@@ -47,6 +60,9 @@ func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 			order = append(order, i)
 		}
 	}
+	slices.SortStableFunc(order, func(a, b int) int { // a verified row, then the others
+		return cmp.Compare(r.Rows[b].outcomes(), r.Rows[a].outcomes())
+	})
 	left := 0
 	if most > 0 && len(order) > most {
 		order, left = order[:most], len(order)-most
@@ -111,10 +127,10 @@ func (r *SweepResult) WriteTable(w io.Writer, most int) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	foot := fmt.Sprintf("%d settings, %d runs made, %d known; * is on the front of throughput against host memory\n",
-		len(r.Rows), r.Ran, r.Known)
+	foot := fmt.Sprintf("%s, %s made, %d known; * is on the front of throughput against host memory\n",
+		english.Plural(len(r.Rows), "setting", ""), english.Plural(r.Ran, "run", ""), r.Known)
 	if left > 0 {
-		foot = fmt.Sprintf("… and %d more rows\n", left) + foot
+		foot = fmt.Sprintf("… and %s\n", english.Plural(left, "more row", "")) + foot
 	}
 	_, err := io.WriteString(w, foot)
 	return err
