@@ -49,13 +49,21 @@ func (heatPalette) Colors() (out []color.Color) {
 	return out
 }
 
-// span is the range of the values; ok is false if there are none.
+// leastSpan is the least part of the largest value that the colours stand for:
+// differences of a percent are noise, and are not to look like night and day.
+const leastSpan = 0.1
+
+// span is the range of the colours: of the values, and leastSpan at least; ok is
+// false if there are none.
 func (h *heat) span() (lo, hi float64, ok bool) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, c := range h.Cells {
 		if c.Row >= 0 {
 			lo, hi, ok = min(lo, c.Value), max(hi, c.Value), true
 		}
+	}
+	if ok && hi > 0 {
+		lo = min(lo, hi*(1-leastSpan))
 	}
 	return lo, hi, ok
 }

@@ -91,3 +91,18 @@ func TestLargeSweep(t *testing.T) {
 		t.Error("the page does not say what it leaves out")
 	}
 }
+
+// TestHeatSpan: values that are nearly the same have nearly the same colour.
+func TestHeatSpan(t *testing.T) {
+	h := &heat{Cells: []plan.Cell{{Value: 18.03}, {Value: 18.02}, {Row: -1}}}
+	if lo, hi, ok := h.span(); !ok || hi != 18.03 || lo > 16.3 {
+		t.Errorf("%v to %v", lo, hi)
+	}
+	h.Cells[0].Value = 5
+	if lo, hi, ok := h.span(); !ok || lo != 5 || hi != 18.02 {
+		t.Errorf("%v to %v", lo, hi)
+	}
+	if _, _, ok := (&heat{Cells: []plan.Cell{{Row: -1}}}).span(); ok {
+		t.Error("a span of nothing")
+	}
+}
