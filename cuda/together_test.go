@@ -276,9 +276,18 @@ func TestKeyWithoutPinned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if more, err := es[0].card.Pinned(es[0].card.own, left+1, alloc.Scratch); !errors.Is(err, gpu.ErrNoMemory) {
+			more.Release()
+			t.Fatalf("more than %d bytes are left: %v", left, err)
+		}
+		again := againOf(es)
 		drops, errs := es[0].KeepWith(ctx(), []any{es[1], es[2]}, p)
 		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
+		}
+		// Every operation is tried twice, which would bring the points as well.
+		if n := againOf(es) - again; n != 0 {
+			t.Errorf("with %d bytes left: %d operations failed at first, of none that should", left, n)
 		}
 		rest.Release()
 		for i, e := range es {
@@ -288,4 +297,12 @@ func TestKeyWithoutPinned(t *testing.T) {
 			drops[i]()
 		}
 	}
+}
+
+// againOf is how often engines have tried something again.
+func againOf(es []*Engine) (n int64) {
+	for _, e := range es {
+		n += e.stats.again.Load()
+	}
+	return n
 }
