@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"math"
 
 	"github.com/snarkline/snarkline/alloc"
@@ -256,7 +257,11 @@ func (e *engine) fresh(node, item int32) int32 {
 }
 
 // run is the whole run.
-func (e *engine) run() {
+// patience is how many steps are made before a context is asked whether it has ended.
+const patience = 1 << 12
+
+// run makes all steps, or as many as there are before ctx ends; nil never does.
+func (e *engine) run(ctx context.Context) {
 	for i := range e.nodes {
 		if e.p.t.Nodes[i].Ordered {
 			e.nodes[i].emitter = e.fresh(int32(i), -1)
@@ -267,7 +272,10 @@ func (e *engine) run() {
 			e.read(e.fresh(int32(i), -1))
 		}
 	}
-	for {
+	for n := 1; ; n++ {
+		if n%patience == 0 && ctx != nil && ctx.Err() != nil {
+			return
+		}
 		e.settle()
 		if e.over {
 			return

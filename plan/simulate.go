@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -44,10 +45,17 @@ type Rules struct {
 // Option is an option of a simulation.
 type Option func(*options)
 
-type options struct{ record bool }
+type options struct {
+	record bool
+	ctx    context.Context // nil: a run goes on to its end
+}
 
 // Record has the prediction carry a trace.
 func Record() Option { return func(o *options) { o.record = true } }
+
+// Until ends a run with the cause of ctx when that ends: a run of a million items
+// takes ten seconds.
+func Until(ctx context.Context) Option { return func(o *options) { o.ctx = ctx } }
 
 // Simulate runs the graph g in virtual time. What is wrong with the graph, the
 // costs or the settings is an error; a run that fails is a Prediction that says
@@ -121,7 +129,10 @@ func (s *Simulator) Run(set Settings) (*Prediction, error) {
 	if s.o.record {
 		e.log = newRecorder()
 	}
-	e.run()
+	e.run(s.o.ctx)
+	if s.o.ctx != nil && s.o.ctx.Err() != nil {
+		return nil, context.Cause(s.o.ctx)
+	}
 	pr := e.result()
 	if e.log != nil {
 		pr.Trace = e.log.trace(e, pr)

@@ -182,7 +182,7 @@ func (s *Simulated) Run(ctx context.Context, p Point) (*Outcome, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	pred, err := s.Predict(p)
+	pred, err := s.predict(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +191,11 @@ func (s *Simulated) Run(ctx context.Context, p Point) (*Outcome, error) {
 
 // Predict is Run with all that the simulation says.
 func (s *Simulated) Predict(p Point, opts ...Option) (*Prediction, error) {
+	return s.predict(context.Background(), p, opts...)
+}
+
+// predict is Predict until ctx ends.
+func (s *Simulated) predict(ctx context.Context, p Point, opts ...Option) (*Prediction, error) {
 	c, set, err := s.choose(p.Choices)
 	if err != nil {
 		return nil, err
@@ -213,7 +218,9 @@ func (s *Simulated) Predict(p Point, opts ...Option) (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
+	sim.o.ctx = ctx
 	pred, err := sim.Run(set)
+	sim.o.ctx = nil
 	if err != nil {
 		return nil, err // the simulator may be in any state
 	}

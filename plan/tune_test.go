@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
@@ -271,6 +272,32 @@ func TestTuneVerifies(t *testing.T) {
 	r, err := Tune(t.Context(), twoStages(t, "a.workers=1..3", "b.workers=1..3"), &fake{simulates: true}, Verify(1, real))
 	if err != nil || real.ran.Load() != 1 || r.Choice.Measured == nil || r.Choice.Simulated == nil {
 		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// TestUntil: a long run ends soon after its context, and the next one is as if
+// nothing had been.
+func TestUntil(t *testing.T) {
+	costs := &Costs{Machine: Machine{Cores: 1}, Nodes: map[string]Node{"a": {Steps: []Step{{Seconds: 1, Cores: 1}}}}}
+	why := errors.New("enough")
+	sim, err := NewSimulated(chain("a"), costs, Settings{Items: MaxItems})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := func() context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+		return ctx
+	}
+	if _, err := sim.Run(soon(), Point{}); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	if _, err := sim.Predict(Point{}, Until(soon())); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	o, err := sim.Run(t.Context(), Point{Choices: map[string]string{"items": "3"}})
+	if err != nil || o.Items != 3 {
+		t.Errorf("%v %+v", err, o)
 	}
 }
 

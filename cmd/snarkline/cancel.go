@@ -32,3 +32,22 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 	return w.w.Write(p)
 }
+
+// reader ends reading likewise.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read reads unless the context is done.
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// until is fn with a writer that fails when the invocation is interrupted.
+func (a *app) until(fn func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error { return fn(writer{a.ctx, w}) }
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,5 +114,37 @@ func TestInterruptedWhileAKeyIsWritten(t *testing.T) {
 		if err := errors.Join(os.Remove(path), key.Close()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestInterruptedWhileReadingAndDrawing: commands that prove nothing end too.
+func TestInterruptedWhileReadingAndDrawing(t *testing.T) {
+	model, dir := write(t, "m.toml", testModel), t.TempDir()
+	path := filepath.Join(dir, "run.trace")
+	sl(t, codeOK, "plan", model, "--items", "20", "--record", path)
+	for _, args := range [][]string{
+		{"report", path}, {"trace", "info", path}, {"trace", "export", path, "--perfetto", filepath.Join(dir, "p.json")},
+		{"plan", path, "--record", filepath.Join(dir, "again.trace")}, {"plan", model, "--items", "1000000"},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errInterrupted)
+		if r := invoke(ctx, nil, args...); r.code != codeInterrupted || r.stdout != "" {
+			t.Errorf("%v: code %d, %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	if got := files(t, dir); len(got) != 1 {
+		t.Errorf("left %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := (&app{ctx: ctx}).until(func(w io.Writer) error {
+		if _, err := io.WriteString(w, "before"); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		_, err := io.WriteString(w, "after")
+		return err
+	})(io.Discard)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

@@ -99,8 +99,9 @@ func (c *planCmd) Run(a *app) error {
 		if err := sim.Knows(pt); err != nil {
 			return usagef("%s: %w", names[i], err)
 		}
-		var opts []plan.Option
-		if c.Record != "" && i == len(points)-1 {
+		opts := []plan.Option{plan.Until(a.ctx)}
+		record := c.Record != "" && i == len(points)-1
+		if record {
 			opts = append(opts, plan.Record())
 		}
 		pred, err := sim.Predict(pt, opts...)
@@ -110,8 +111,8 @@ func (c *planCmd) Run(a *app) error {
 		o := pred.Outcome()
 		res.Rows = append(res.Rows, &planRow{Name: names[i], Settings: p.settings().Merge(pt.Settings), Choices: pt.Choices,
 			Outcome: o, Limits: plan.LimitsOf(o), Prediction: pred})
-		if opts != nil {
-			if err := writeTrace(c.Record, pred.Trace); err != nil {
+		if record {
+			if err := writeTrace(a, c.Record, pred.Trace); err != nil {
 				return fmt.Errorf("--record: %w", err)
 			}
 		}

@@ -8,6 +8,6 @@ import (
 )
 
 // writeTrace writes a recording to a file.
-func writeTrace(path string, t *trace.Trace) error {
-	return outfile.Stream(path, func(w io.Writer) error { return trace.Write(w, t) })
+func writeTrace(a *app, path string, t *trace.Trace) error {
+	return outfile.Stream(path, a.until(func(w io.Writer) error { return trace.Write(w, t) }))
 }

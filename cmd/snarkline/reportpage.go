@@ -55,11 +55,11 @@ func (c *reportCmd) Run(a *app) error {
 	if err := a.writable(file{"-o", path}); err != nil {
 		return err
 	}
-	t, err := readTrace(c.File)
+	t, err := a.readTrace(c.File)
 	if err != nil {
 		return err
 	}
-	if err := outfile.Stream(path, func(w io.Writer) error { return report.Write(w, t) }); err != nil {
+	if err := outfile.Stream(path, a.until(func(w io.Writer) error { return report.Write(w, t) })); err != nil {
 		return fmt.Errorf("-o: %w", err)
 	}
 	if outfile.IsStream(path) {

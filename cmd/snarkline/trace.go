@@ -34,13 +34,13 @@ A run that was killed leaves a recording that is good up to a moment before.`
 }
 
 // readTrace reads a recording that the command was given.
-func readTrace(path string) (*trace.Trace, error) {
+func (a *app) readTrace(path string) (*trace.Trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, inputError(err)
 	}
 	defer func() { _ = f.Close() }()
-	t, err := trace.Read(f)
+	t, err := trace.Read(reader{a.ctx, f})
 	if err != nil {
 		return nil, inputErrorf("%s: %w", path, err)
 	}
@@ -106,7 +106,7 @@ func infoOf(path string, t *trace.Trace) *traceInfo {
 
 // Run prints what was recorded.
 func (c *traceInfoCmd) Run(a *app) error {
-	t, err := readTrace(c.File)
+	t, err := a.readTrace(c.File)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (c *traceExportCmd) Run(a *app) error {
 	if c.Perfetto == "" && c.Pprof == "" && c.CSV == "" {
 		return usagef("nothing to write: give --perfetto, --pprof or --csv")
 	}
-	t, err := readTrace(c.File)
+	t, err := a.readTrace(c.File)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (c *traceExportCmd) Run(a *app) error {
 	}
 	var paths []string
 	for _, e := range all {
-		if err := outfile.Stream(e.path, e.write); err != nil {
+		if err := outfile.Stream(e.path, a.until(e.write)); err != nil {
 			return fmt.Errorf("%s: %w", e.flag, err)
 		}
 		if !outfile.IsStream(e.path) {
