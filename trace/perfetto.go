@@ -54,13 +54,11 @@ func (t *Trace) WritePerfetto(w io.Writer) error {
 	p.raw(`{"displayTimeUnit":"ms","otherData":`)
 	p.value(map[string]string{"program": t.Meta.Program, "graph": t.Graph.Name, "started": t.Meta.Started})
 	p.raw(`,"traceEvents":[`)
-	p.tracks()
-	p.calls()
-	p.items()
-	p.memory()
-	p.queues()
-	p.samples()
-	p.notes()
+	for _, part := range []func(){p.tracks, p.calls, p.items, p.memory, p.queues, p.samples, p.notes} {
+		if p.err == nil { // to work out what cannot be written takes time
+			part()
+		}
+	}
 	p.raw("\n]}\n")
 	if p.err == nil {
 		p.err = out.Flush()
@@ -250,6 +248,9 @@ func (p *perfetto) memory() {
 		}
 		last := make(map[string]int64)
 		for _, point := range p.t.Levels(space) {
+			if p.err != nil {
+				return
+			}
 			now := map[string]int64{space.String(): point.Bytes}
 			for _, s := range point.Shares {
 				now[fmt.Sprintf("%v %s", space, s.Stage)] += s.Bytes
