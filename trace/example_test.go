@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/pipeline"
@@ -16,9 +17,13 @@ func Example() {
 	var file bytes.Buffer
 	rec := trace.NewRecorder(&file, trace.WithMeta(trace.Meta{Program: "example"}))
 	g := pipeline.New("example", rec.Option())
-	both := make(chan struct{})
+	held, both := make(chan struct{}), make(chan struct{})
+	var first sync.Once
 	vectors := pipeline.Via(pipeline.FromSlice(g, []int{1, 2}, nil), pipeline.NewStage("make",
 		func(ctx context.Context, n int) (*alloc.Buffer[byte], error) {
+			if n == 2 {
+				<-held // it meets the first where that is used
+			}
 			v, err := alloc.Make[byte](alloc.ScopeOf(ctx), n<<20, alloc.Witness, 0)
 			if n == 2 {
 				close(both)
@@ -26,6 +31,7 @@ func Example() {
 			return v, err
 		}))
 	pipeline.ToFunc(vectors, func(_ context.Context, key pipeline.Key, v *alloc.Buffer[byte]) error {
+		first.Do(func() { close(held) })
 		<-both // the first is held until the second is there
 		return nil
 	}, pipeline.Name("end"))
