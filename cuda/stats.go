@@ -39,6 +39,7 @@ type stats struct {
 	vectors  atomic.Int64 // their bytes, as they are
 	bringing atomic.Int64 // ns that it worked on them
 	awaited  atomic.Int64 // ns that jobs waited for them
+	fastest  atomic.Int64 // bytes a second of the fastest
 
 	busy busy
 
@@ -47,6 +48,16 @@ type stats struct {
 	wait  [nbMethods]time.Duration
 	ms    [nbMethods]float64
 	most  [nbMethods]float64
+}
+
+// brought counts a vector of n bytes that the uploader worked on for d.
+func (s *stats) brought(n int64, d time.Duration) {
+	s.uploads.Add(1)
+	s.vectors.Add(n)
+	s.bringing.Add(int64(d))
+	rate := int64(float64(n) / max(d, 1).Seconds())
+	for old := s.fastest.Load(); rate > old && !s.fastest.CompareAndSwap(old, rate); old = s.fastest.Load() {
+	}
 }
 
 func (s *stats) add(m method, ms float64) {
@@ -92,6 +103,9 @@ type UploadStats struct {
 	Bytes   int64   `json:"bytes"`  // of them, before packing
 	BusyMS  float64 `json:"busyMS"` // that the host worked on them, one after another
 	WaitMS  float64 `json:"waitMS"` // that jobs waited for them
+	// Fastest is the bytes a second, before packing, of the vector that was brought
+	// fastest. The mean also has the first ones, which wait for kernels to be loaded.
+	Fastest int64 `json:"fastest"`
 }
 
 // MethodStats is the time that operations of a kind took on the card, from the
@@ -114,7 +128,7 @@ func (e *Engine) Stats() Stats {
 	ms := func(n int64) float64 { return float64(n) / float64(time.Millisecond) }
 	out.Uploads = UploadStats{
 		Vectors: e.stats.uploads.Load(), Bytes: e.stats.vectors.Load(),
-		BusyMS: ms(e.stats.bringing.Load()), WaitMS: ms(e.stats.awaited.Load()),
+		BusyMS: ms(e.stats.bringing.Load()), WaitMS: ms(e.stats.awaited.Load()), Fastest: e.stats.fastest.Load(),
 	}
 	if err := e.Lost(); err != nil {
 		out.Lost = err.Error()

@@ -185,9 +185,7 @@ func (u *uploader) copy(w *gpu.Worker, j upload) {
 	}
 	since := time.Now()
 	held, err := u.queueCopy(j.v, dev)
-	u.e.stats.uploads.Add(1)
-	u.e.stats.vectors.Add(j.v.bytes())
-	u.e.stats.bringing.Add(int64(time.Since(since)))
+	u.e.stats.brought(j.v.bytes(), time.Since(since))
 	switch {
 	case u.e.o.unguarded.hold, !held && j.v.shared != nil: // whoever shares it holds the buffer
 		j.v.letHostGo()

@@ -58,17 +58,14 @@ func linkName(root, pci string) string {
 	return name
 }
 
-// uploadRate is how many bytes a second went to a card while vectors were brought
-// there; 0 if that is not known.
+// uploadRate is how many bytes a second can go to a card: those of the vector that
+// was brought fastest, as they were on the way; 0 if that is not known.
 func uploadRate(s *cuda.Stats) float64 {
-	if s.Uploads.BusyMS <= 0 {
-		return 0
-	}
-	bytes := float64(s.Uploads.Bytes)
+	rate := float64(s.Uploads.Fastest)
 	if s.Unpacked > 0 {
-		bytes *= float64(s.Packed) / float64(s.Unpacked)
+		rate *= float64(s.Packed) / float64(s.Unpacked)
 	}
-	if rate := bytes / s.Uploads.BusyMS * 1e3; rate < mostPCIe {
+	if rate < mostPCIe {
 		return rate
 	}
 	return 0
