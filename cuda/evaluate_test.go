@@ -233,14 +233,16 @@ func TestEvaluatedInLittleRoom(t *testing.T) {
 		t.Errorf("without room staged as %q", r.Staged)
 	}
 	b.free()
-	// The room goes between the decision and the evaluation: made again.
+	// The room goes between the decision, in synthesize, and the evaluation:
+	// made again. It goes while nothing else of the job is on the card, which would
+	// give back what it has there in between.
 	var got *block
 	o := stages.BatchOptions{Options: []pipeline.Option{pipeline.Listen(pipeline.ListenerFunc(func(ev pipeline.Event) {
-		if ev.Kind == pipeline.Begin && ev.Stage == stages.NamePrestage && got == nil {
+		if ev.Kind == pipeline.End && ev.Stage == stages.NameSynthesize && got == nil {
 			left, _ := e.card.mem.leftFor(standing)
 			got, _ = e.tryBlock(e.card.own, standing, left-4096, alloc.Scratch, alloc.Dirty)
 		}
-		if ev.Kind == pipeline.Begin && ev.Stage == stages.NameNTT {
+		if ev.Kind == pipeline.Restarted {
 			got.free()
 		}
 	}))}}
