@@ -163,7 +163,7 @@ func TestPageKeepsUp(t *testing.T) {
 	b := chromium(t)
 	state := live.New(live.Options{Total: 260})
 	s := served(t, state, Options{})
-	g := synth.Graph(synth.Options{Items: 260, Step: 12 * time.Millisecond, Bytes: 8 << 20, Budget: 160 << 20, FailAt: 40,
+	g := synth.Graph(synth.Options{Items: 260, Step: 12 * time.Millisecond, Bytes: 1 << 20, Budget: 20 << 20, FailAt: 40,
 		Options: []pipeline.Option{pipeline.Listen(state)}})
 	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(s.URL()), chromedp.WaitReady(`html[data-phase="waiting"]`))
 	state.Watch(g)
