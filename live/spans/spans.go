@@ -40,7 +40,13 @@ type Listener struct {
 	began time.Time
 	graph string
 	items map[pipeline.Key]*item
-	busy  map[string][]bool // by stage: workers at work
+	lanes map[string][]lane // by stage: its workers
+}
+
+// lane is a worker of a stage.
+type lane struct {
+	busy  bool
+	until time.Duration // when it was last at work
 }
 
 // item is the root span of an item in flight.
@@ -66,7 +72,7 @@ type retry struct {
 // New makes spans by a tracer of the provider. Whoever made the provider
 // flushes and closes it after the run.
 func New(provider trace.TracerProvider) *Listener {
-	return &Listener{tracer: provider.Tracer(Scope), items: make(map[pipeline.Key]*item), busy: make(map[string][]bool)}
+	return &Listener{tracer: provider.Tracer(Scope), items: make(map[pipeline.Key]*item), lanes: make(map[string][]lane)}
 }
 
 // OnStart is called by the pipeline.
@@ -91,7 +97,7 @@ func (l *Listener) OnEvent(e pipeline.Event) {
 	case pipeline.Admitted:
 		l.admit(it, e, at)
 	case pipeline.Begin:
-		worker := l.take(e.Stage)
+		worker := l.take(e)
 		if it != nil {
 			it.calls[e.Call] = call{worker: worker, bytes: e.Bytes}
 		}
@@ -141,17 +147,18 @@ func (l *Listener) admit(it *item, e pipeline.Event, at time.Time) {
 	l.items[e.Key] = &item{ctx: ctx, span: span, calls: make(map[uint64]call)}
 }
 
-// take is the number of a worker of the stage that is now at work.
-func (l *Listener) take(stage string) int {
-	busy := l.busy[stage]
-	for i := range busy {
-		if !busy[i] {
-			busy[i] = true
+// take is the number of a worker that can have begun at the event's time: another
+// one's end may be told before this beginning, and yet be later.
+func (l *Listener) take(e pipeline.Event) int {
+	lanes := l.lanes[e.Stage]
+	for i := range lanes {
+		if !lanes[i].busy && lanes[i].until <= e.At {
+			lanes[i].busy = true
 			return i
 		}
 	}
-	l.busy[stage] = append(busy, true)
-	return len(busy)
+	l.lanes[e.Stage] = append(lanes, lane{busy: true})
+	return len(lanes)
 }
 
 // end makes the span of a call that has ended.
@@ -159,9 +166,10 @@ func (l *Listener) end(it *item, e pipeline.Event, at time.Time) {
 	if it == nil {
 		// Its span was never begun, but its worker is free: which one is not
 		// known, so it is the highest.
-		for i := len(l.busy[e.Stage]) - 1; i >= 0; i-- {
-			if l.busy[e.Stage][i] {
-				l.busy[e.Stage][i] = false
+		lanes := l.lanes[e.Stage]
+		for i := len(lanes) - 1; i >= 0; i-- {
+			if lanes[i].busy {
+				lanes[i] = lane{until: e.At}
 				break
 			}
 		}
@@ -171,8 +179,8 @@ func (l *Listener) end(it *item, e pipeline.Event, at time.Time) {
 	delete(it.calls, e.Call)
 	attrs := []attribute.KeyValue{AttrStage.String(e.Stage), AttrJob.String(e.Key.Job), AttrPart.Int(e.Key.Part), AttrBytesOut.Int64(e.Bytes)}
 	if known {
-		if busy := l.busy[e.Stage]; c.worker < len(busy) {
-			busy[c.worker] = false
+		if lanes := l.lanes[e.Stage]; c.worker < len(lanes) {
+			lanes[c.worker] = lane{until: e.At}
 		}
 		attrs = append(attrs, AttrWorker.Int(c.worker), AttrBytesIn.Int64(c.bytes))
 	}

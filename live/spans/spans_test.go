@@ -154,7 +154,7 @@ func TestBounded(t *testing.T) {
 	}
 	l.OnEvent(pipeline.Event{Kind: pipeline.Begin, Key: pipeline.Key{Part: maxOpen + 5}, Stage: "s"})
 	l.OnEvent(pipeline.Event{Kind: pipeline.End, Key: pipeline.Key{Part: maxOpen + 5}, Stage: "s"})
-	if w := l.take("s"); w != 0 {
+	if w := l.take(pipeline.Event{Stage: "s"}); w != 0 {
 		t.Errorf("the worker of an item without a span stays taken: the next is %d", w)
 	}
 	if n := len(out.Started()); n != maxOpen {
@@ -164,6 +164,28 @@ func TestBounded(t *testing.T) {
 	if n := len(out.Ended()); n != maxOpen {
 		t.Errorf("%d have ended", n)
 	}
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEndToldFirst: a call that began before the last one of a worker ended was
+// another worker's, also where its beginning is told later.
+func TestEndToldFirst(t *testing.T) {
+	out := tracetest.NewSpanRecorder()
+	p := sdk.NewTracerProvider(sdk.WithSpanProcessor(out))
+	l := New(p)
+	for part, es := range [][]pipeline.Event{{{Kind: pipeline.Begin, At: 10}, {Kind: pipeline.End, At: 30, Wait: 20}}, {{Kind: pipeline.Begin, At: 29}}} {
+		l.OnEvent(pipeline.Event{Kind: pipeline.Admitted, Key: pipeline.Key{Part: part}})
+		for _, e := range es {
+			e.Key.Part, e.Stage, e.Call = part, "s", uint64(part+1)
+			l.OnEvent(e)
+		}
+	}
+	if w := l.take(pipeline.Event{Stage: "s", At: 31}); w != 0 {
+		t.Errorf("the first worker is at work: the next is %d", w)
+	}
+	l.Close()
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
