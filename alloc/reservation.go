@@ -18,11 +18,16 @@ type Reservation struct {
 	charged Amount // what the budget counts for it; under budget.mu
 }
 
-// draw takes n bytes of the scope's space.
+// draw takes n bytes of the scope's space. The limit is read before what is in use:
+// it only falls, and when it does, what it covered no longer has been freed. Read
+// in the other order, memory that a neighbour frees and gives up in between would
+// count against a limit that is without it already, and a draw that there is room
+// for would be refused.
 func (r *Reservation) draw(s *Scope, p Purpose, n int64) error {
 	i := s.space
 	for {
-		used, limit := r.used[i].Load(), r.limit[i].Load()
+		limit := r.limit[i].Load()
+		used := r.used[i].Load()
 		if n > limit-used {
 			return &OverdrawError{Stage: s.stage, Purpose: p, Space: i, Asked: n,
 				Left: max(limit-used, 0), Closed: r.closed.Load()}
@@ -36,6 +41,8 @@ func (r *Reservation) draw(s *Scope, p Purpose, n int64) error {
 // confirm keeps a draw of n bytes that brought what is in use to used, or undoes
 // it if the reservation has shrunk meanwhile: Shrink lowers the limit and then
 // reads what is in use, so if it did not see the draw, the draw sees the limit.
+// What is undone may have had room, if what is in use has fallen too; draw then
+// looks again.
 func (r *Reservation) confirm(i Space, used, n int64) bool {
 	if used > r.limit[i].Load() {
 		r.undraw(i, n)
