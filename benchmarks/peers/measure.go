@@ -30,10 +30,12 @@ import (
 const (
 	proverGnark  = "gnark Prove"
 	proverRead   = "snarkline, gnark's file"
+	proverBuffer = "snarkline, gnark's file, in memory"
 	proverSame   = "snarkline, that key as .slk"
 	proverFolded = "snarkline, folded key"
 	proverPlain  = "snarkline, folded key, no vector kernels"
 	proverBatch  = "snarkline, folded key, batch of 8, a proof"
+	proverReadB  = "snarkline, gnark's file, batch of 8, a proof"
 	proverSameB  = "snarkline, that key as .slk, batch of 8, a proof"
 )
 
@@ -46,17 +48,19 @@ type bar struct{ time, memory float64 }
 
 var bars = map[string]bar{
 	proverRead:   {0.38, 0.5},
+	proverBuffer: {0.38, 0},
 	proverSame:   {0.38, 0.5},
 	proverFolded: {0.38, 0.5},
 	proverPlain:  {1.05, 0},
 	proverBatch:  {0.33, 0},
+	proverReadB:  {0.33, 0},
 	proverSameB:  {0.33, 0},
 }
 
 // measure proves once to warm up, then proofs times, and prints the samples.
 // The last proof of each is verified by gnark.
 func measure(ctx context.Context, prover string, s setting, proofs int) error {
-	if prover == proverBatch || prover == proverSameB {
+	if prover == proverBatch || prover == proverReadB || prover == proverSameB {
 		return measureBatch(ctx, prover, s)
 	}
 	prove, err := load(ctx, prover, s)
@@ -209,8 +213,17 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 	}
 	p := &stages.Prover{Circuit: circuit, Arith: ar, NoVerify: true}
 	switch prover {
-	case proverRead:
-		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), gnark.KeyOptions{Circuit: ccs})
+	case proverRead, proverReadB, proverBuffer:
+		opt := gnark.KeyOptions{Circuit: ccs}
+		if prover != proverBuffer {
+			opt.Temp = gnark.AutoTemp()
+			opt.Temp.Told = func(_ string, _ int64, why error) {
+				if why != nil { // it is another measurement then
+					fmt.Fprintf(os.Stderr, "the key stays in memory: %v\n", why)
+				}
+			}
+		}
+		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), opt)
 	case proverSame, proverSameB, proverFolded, proverBatch, proverPlain:
 		file := fileNative
 		if prover == proverSame || prover == proverSameB {

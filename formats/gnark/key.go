@@ -11,6 +11,7 @@ import (
 	"github.com/snarkline/snarkline/alloc"
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/formats/gnark/internal/parts"
+	"github.com/snarkline/snarkline/formats/internal/spill"
 	"github.com/snarkline/snarkline/groth16"
 )
 
@@ -48,10 +49,13 @@ func FromGnarkProvingKey(ctx context.Context, pk gnark.ProvingKey, ccs constrain
 	return nil, fmt.Errorf("%s: %w: %T", doing, ErrCurve, pk)
 }
 
-// builder gathers the buffers of a key in the making.
+// builder gathers the buffers and mappings of a key in the making.
 type builder struct {
-	sc   *alloc.Scope
-	refs []alloc.Ref
+	sc    *alloc.Scope
+	refs  []alloc.Ref
+	file  *spill.File // for the vectors; nil: they go to buffers
+	least int64       // bytes of a vector that is worth a mapping
+	maps  []*alloc.Mapping
 }
 
 func newBuilder(ctx context.Context) *builder { return &builder{sc: alloc.ScopeOf(ctx)} }
@@ -60,7 +64,7 @@ func (b *builder) close() {
 	for _, r := range b.refs {
 		r.Release()
 	}
-	b.refs = nil
+	b.refs, b.maps = nil, nil
 }
 
 func (b *builder) points(id curve.ID, g curve.Group, n int) (curve.Points, error) {
@@ -160,6 +164,9 @@ func (b *builder) build(k *parts.Key, ccs constraint.ConstraintSystem) (*groth16
 		return nil, err
 	}
 	refs := b.refs
+	if len(b.maps) > 0 {
+		out.OnRest(b.rest)
+	}
 	b.refs = nil
 	out.OnClose(func() error {
 		for _, r := range refs {

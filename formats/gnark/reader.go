@@ -181,10 +181,10 @@ func (r *reader) g2(section string) (p curve.G2) {
 	return p
 }
 
-// vector reads n points that follow to out, in parallel pieces. All must have
-// the encoding of the first.
-func (r *reader) vector(ctx context.Context, section string, out curve.Points) {
-	n := out.Len()
+// vector reads the points that follow to where to has room for them, in parallel
+// pieces. All must have the encoding of the first.
+func (r *reader) vector(ctx context.Context, section string, to *place) {
+	n := to.n
 	if r.err != nil || n == 0 {
 		return
 	}
@@ -199,17 +199,28 @@ func (r *reader) vector(ctx context.Context, section string, out curve.Points) {
 		r.fail(section, start, err)
 		return
 	}
-	size := int64(pointSize(r.f.ID(), out.Group, small))
+	size := int64(pointSize(r.f.ID(), to.group, small))
 	if int64(n) > r.left()/size {
 		r.fail(section, start, fmt.Errorf("%w: %d points of %d bytes, %d bytes are left", ErrTruncated, n, size, r.left()))
 		return
 	}
-	bad, err := pieces(ctx, n, func(from, to int) (int, error) {
-		buf := make([]byte, int64(to-from)*size)
+	// A worker's buffers: what the file has, and points on their way to a file.
+	type scratch struct{ read, points []byte }
+	pool := sync.Pool{New: func() any {
+		s := &scratch{read: make([]byte, piece*size)}
+		if to.file != nil {
+			s.points = make([]byte, piece*to.size())
+		}
+		return s
+	}}
+	bad, err := pieces(ctx, n, func(from, end int) (int, error) {
+		s := pool.Get().(*scratch) //nolint:errcheck,forcetypeassert // what New made
+		defer pool.Put(s)
+		buf := s.read[:int64(end-from)*size]
 		if err := readAt(r.r, buf, start+int64(from)*size); err != nil {
 			return from, err
 		}
-		for i := from; i < to; i++ {
+		for i := from; i < end; i++ {
 			c, err := compressed(r.f.ID(), buf[int64(i-from)*size])
 			if err == nil && c != small {
 				err = errors.New("the point is encoded otherwise than the first")
@@ -218,14 +229,49 @@ func (r *reader) vector(ctx context.Context, section string, out curve.Points) {
 				return i, err
 			}
 		}
-		i, err := r.f.Decode(buf, out.Slice(from, to))
-		return from + i, err
+		out := to.span(from, end, s.points)
+		i, err := r.f.Decode(buf, out)
+		if err != nil {
+			return from + i, err
+		}
+		return from, to.put(out.Data, from)
 	})
 	if err != nil {
 		r.fail(section, start+int64(bad)*size, fmt.Errorf("point %d: %w", bad, err))
 		return
 	}
 	r.at += int64(n) * size
+}
+
+// raw reads the points that follow as they lie in memory.
+func (r *reader) raw(ctx context.Context, section string, to *place) {
+	const step = 1 << 20
+	size := int64(to.n) * int64(to.size())
+	var buf []byte
+	for at := int64(0); at < size && r.err == nil; {
+		n := min(step, size-at)
+		part := to.memory
+		if to.file == nil {
+			part = part[at : at+n]
+		} else {
+			if buf == nil {
+				buf = make([]byte, n)
+			}
+			part = buf[:n]
+		}
+		err := ctx.Err()
+		if err == nil {
+			err = readAt(r.r, part, r.at)
+		}
+		if err == nil && to.file != nil {
+			err = to.file.WriteAt(part, to.off+at)
+		}
+		if err != nil {
+			r.fail(section, r.at, err)
+			return
+		}
+		at, r.at = at+n, r.at+n
+	}
 }
 
 // piece is how many points one task decodes: some milliseconds of square roots.

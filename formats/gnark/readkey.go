@@ -13,6 +13,7 @@ import (
 	"github.com/snarkline/snarkline/curve"
 	"github.com/snarkline/snarkline/formats/gnark/internal/parts"
 	"github.com/snarkline/snarkline/formats/internal/arith"
+	"github.com/snarkline/snarkline/formats/internal/spill"
 	"github.com/snarkline/snarkline/groth16"
 )
 
@@ -25,6 +26,9 @@ type KeyOptions struct {
 	Circuit constraint.ConstraintSystem
 	// Progress hears of the points checked so far.
 	Progress func(done, total int)
+	// Temp says whether the key's points lie in a temporary file that is mapped,
+	// or in buffers.
+	Temp Temp
 }
 
 // OpenProvingKey reads the proving key in the file at path.
@@ -46,9 +50,22 @@ func OpenProvingKey(ctx context.Context, path string, o KeyOptions) (*groth16.Pr
 
 // ReadProvingKey reads a proving key that gnark wrote, compressed, raw or as a
 // dump, of size bytes. Points go straight from the file to buffers of the scope
-// of ctx, which the key's Close releases; gnark's own decoder of whole keys is
-// not used. Every point is checked.
+// of ctx, or to a temporary file that is mapped (o.Temp), which the key's Close
+// releases; gnark's own decoder of whole keys is not used. Every point is checked.
 func ReadProvingKey(ctx context.Context, r io.ReaderAt, size int64, o KeyOptions) (*groth16.ProvingKey, error) {
+	key, err := readAnyKey(ctx, r, size, o)
+	if full := (*spill.Error)(nil); errors.As(err, &full) && ctx.Err() == nil {
+		o.Temp.tell("", 0, full)
+		o.Temp = Temp{}
+		key, err = readAnyKey(ctx, r, size, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a gnark proving key: %w", err)
+	}
+	return key, nil
+}
+
+func readAnyKey(ctx context.Context, r io.ReaderAt, size int64, o KeyOptions) (*groth16.ProvingKey, error) {
 	var first error
 	for _, id := range o.curves() {
 		key, err := readKeyOf(ctx, r, size, id, o)
@@ -59,7 +76,7 @@ func ReadProvingKey(ctx context.Context, r io.ReaderAt, size int64, o KeyOptions
 			first = err
 		}
 	}
-	return nil, fmt.Errorf("read a gnark proving key: %w", first)
+	return nil, first
 }
 
 // keyReader reads one key on one curve.
@@ -90,9 +107,13 @@ func readKeyOf(ctx context.Context, r io.ReaderAt, size int64, id curve.ID, o Ke
 	}
 	k := &keyReader{reader: newReader(r, size, o.name(), f), ctx: ctx, b: newBuilder(ctx), k: &parts.Key{Curve: id}}
 	key, err := k.read(o)
+	k.b.ended() // what is mapped stays
 	if err != nil {
 		k.b.close()
 		return nil, err
+	}
+	if f := k.b.file; f != nil && f.Bytes() > 0 {
+		o.Temp.tell(f.Folder(), f.Bytes(), nil)
 	}
 	return key, nil
 }
@@ -107,7 +128,13 @@ func (k *keyReader) read(o KeyOptions) (*groth16.ProvingKey, error) {
 	if k.err != nil {
 		return nil, k.err
 	}
+	first := k.at
 	k.k.Alpha1, k.k.Beta1, k.k.Delta1 = k.g1("α₁"), k.g1("β₁"), k.g1("δ₁")
+	if k.err == nil {
+		// Points take as much in memory as raw ones in the file.
+		raw := int64(3 * pointSize(k.k.Curve, curve.InG1, false))
+		k.b.spill(&o.Temp, k.size*raw/(k.at-first))
+	}
 	if dump {
 		k.k.Beta2, k.k.Delta2 = k.g2("β₂"), k.g2("δ₂")
 		k.flags()
@@ -254,13 +281,24 @@ func (k *keyReader) counted(section string, to *curve.Points, g curve.Group, wan
 	if !k.room(section, at, n, want, int64(pointSize(k.k.Curve, g, true))) {
 		return
 	}
-	var err error
-	if *to, err = k.b.points(k.k.Curve, g, int(n)); err != nil {
-		k.fail(section, at, err)
+	k.fill(section, to, g, n, k.vector)
+}
+
+// fill reads n points to a place of their own.
+func (k *keyReader) fill(section string, to *curve.Points, g curve.Group, n int64, read func(context.Context, string, *place)) {
+	start := k.at
+	p, err := k.b.place(k.k.Curve, g, int(n))
+	if err != nil {
+		k.fail(section, start, err)
 		return
 	}
-	start := k.at
-	k.vector(k.ctx, section, *to)
+	if read(k.ctx, section, p); k.err != nil {
+		return
+	}
+	if *to, err = k.b.settle(p); err != nil {
+		k.fail(section, start, err)
+		return
+	}
 	k.note(section, start, n)
 }
 
@@ -275,18 +313,7 @@ func (k *keyReader) dumped(section string, to *curve.Points, g curve.Group, want
 	if !k.room(section, at, int64(n), want, size) {
 		return
 	}
-	var err error
-	if *to, err = k.b.points(k.k.Curve, g, int(n)); err != nil {
-		k.fail(section, at, err)
-		return
-	}
-	start := k.at
-	if err := readAt(k.r, to.Data, start); err != nil {
-		k.fail(section, start, err)
-		return
-	}
-	k.at += int64(len(to.Data))
-	k.note(section, start, int64(n))
+	k.fill(section, to, g, int64(n), k.raw)
 }
 
 // room reports whether n points of at least size bytes fit what is left, and n
@@ -341,7 +368,7 @@ func (k *keyReader) check(o KeyOptions) error {
 			return &FormatError{File: k.name, Section: s.name, Offset: -1, Err: s.err}
 		}
 	}
-	err := arith.Check(k.ctx, vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress})
+	err := arith.Check(k.ctx, vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress, Done: k.b.rest})
 	var bad *arith.PointError
 	if !errors.As(err, &bad) {
 		return err

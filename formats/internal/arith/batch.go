@@ -29,51 +29,82 @@ const (
 // goes unseen only if it falls into the one sum that it puts right, so a round
 // errs with probability at most 1/batchSums, and all rounds with at most 2⁻⁶⁴,
 // whatever the points are.
-func (v *vector[P, A, J, S]) batch(ctx context.Context, all []checker) (bool, error) {
-	var bad atomic.Bool
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for range batchRounds {
-		g.Go(func() error {
-			return guard.Call(func() error { return v.round(ctx, all, &bad) })
-		})
+//
+// The rounds go over one vector after another, side by side; done hears of each
+// vector that they are through with.
+func (v *vector[P, A, J, S]) batch(ctx context.Context, all []checker, done func(i int)) (bool, error) {
+	var rounds [batchRounds]round[P, J, S]
+	for i := range rounds {
+		if err := rounds[i].begin(); err != nil {
+			return false, err
+		}
 	}
-	if err := g.Wait(); err != nil {
-		return false, fmt.Errorf("check points: %w", err)
+	var bad atomic.Bool
+	each := func(do func(r *round[P, J, S], ctx context.Context) error) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range rounds {
+			g.Go(func() error { return guard.Call(func() error { return do(&rounds[i], ctx) }) })
+		}
+		if err := g.Wait(); err != nil {
+			return fmt.Errorf("check points: %w", err)
+		}
+		return nil
+	}
+	for i, c := range all {
+		w, ok := c.(*vector[P, A, J, S])
+		if !ok {
+			return false, errors.New("check points: vectors of different curves")
+		}
+		if err := each(func(r *round[P, J, S], ctx context.Context) error { return r.add(ctx, w.points) }); err != nil {
+			return false, err
+		}
+		done(i)
+	}
+	if err := each(func(r *round[P, J, S], _ context.Context) error {
+		r.end(&bad)
+		return nil
+	}); err != nil {
+		return false, err
 	}
 	return !bad.Load(), nil
 }
 
-// round is one round of batch. It stops when bad is set, and sets it.
-func (*vector[P, A, J, S]) round(ctx context.Context, all []checker, bad *atomic.Bool) error {
+// round is one round of batch.
+type round[P, J any, S jacobian[J, P]] struct {
+	source *rand.ChaCha8
+	sums   []J
+}
+
+func (r *round[P, J, S]) begin() error {
 	var seed [32]byte
 	if _, err := crand.Read(seed[:]); err != nil {
-		return fmt.Errorf("read randomness: %w", err)
+		return fmt.Errorf("check points: read randomness: %w", err)
 	}
-	source := rand.NewChaCha8(seed)
-	sums := make([]J, batchSums)
-	for _, c := range all {
-		w, ok := c.(*vector[P, A, J, S])
-		if !ok {
-			return errors.New("vectors of different curves")
+	r.source, r.sums = rand.NewChaCha8(seed), make([]J, batchSums)
+	return nil
+}
+
+func (r *round[P, J, S]) add(ctx context.Context, points []P) error {
+	for from := 0; from < len(points); from += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		for from := 0; from < len(w.points); from += chunk {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if bad.Load() {
-				return nil
-			}
-			addAtRandom[P, J, S](source, sums, w.points[from:min(from+chunk, len(w.points))])
-		}
-	}
-	for i := range sums {
-		if !S(&sums[i]).IsInSubGroup() {
-			bad.Store(true)
-			return nil
-		}
+		addAtRandom[P, J, S](r.source, r.sums, points[from:min(from+chunk, len(points))])
 	}
 	return nil
+}
+
+// end checks the sums and sets bad if one is outside. It stops when bad is set.
+func (r *round[P, J, S]) end(bad *atomic.Bool) {
+	for i := range r.sums {
+		if bad.Load() {
+			return
+		}
+		if !S(&r.sums[i]).IsInSubGroup() {
+			bad.Store(true)
+		}
+	}
 }
 
 func addAtRandom[P, J any, S jacobian[J, P]](source *rand.ChaCha8, sums []J, points []P) {

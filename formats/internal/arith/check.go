@@ -32,6 +32,9 @@ type CheckOptions struct {
 	// Progress, if set, is told how many points out of how many are done. It
 	// may be called from several goroutines at once.
 	Progress func(done, total int)
+	// Done, if set, hears of vectors that are not looked at for a while, so that
+	// those of a mapped file can be taken out of memory.
+	Done func(v curve.Points)
 }
 
 // Check checks the points of several vectors of one curve: coordinates below
@@ -65,27 +68,35 @@ func Check(ctx context.Context, vectors []curve.Points, o CheckOptions) error {
 		if err != nil {
 			return err
 		}
+		o.done(vectors[i])
 	}
 	if o.SkipSubgroup {
 		return nil
 	}
 	// Only now that all are on the curve: the batch check adds points up.
 	for _, g := range []curve.Group{curve.InG1, curve.InG2} {
-		if err := checkSubgroup(ctx, vectors, checkers, g); err != nil {
+		if err := checkSubgroup(ctx, vectors, checkers, g, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (o *CheckOptions) done(v curve.Points) {
+	if o.Done != nil {
+		o.Done(v)
+	}
+}
+
 // checkSubgroup runs the batch check over all vectors of group g together and,
 // if it fails, looks for the culprit point by point.
-func checkSubgroup(ctx context.Context, vectors []curve.Points, checkers []checker, g curve.Group) error {
+func checkSubgroup(ctx context.Context, vectors []curve.Points, checkers []checker, g curve.Group, o CheckOptions) error {
 	var part []checker
+	var whole []curve.Points
 	n := 0
 	for i, v := range vectors {
 		if v.Group == g {
-			part = append(part, checkers[i])
+			part, whole = append(part, checkers[i]), append(whole, v)
 			n += v.Len()
 		}
 	}
@@ -93,7 +104,7 @@ func checkSubgroup(ctx context.Context, vectors []curve.Points, checkers []check
 		return nil
 	}
 	if n >= batchFrom {
-		if ok, err := part[0].batch(ctx, part); err != nil || ok {
+		if ok, err := part[0].batch(ctx, part, func(i int) { o.done(whole[i]) }); err != nil || ok {
 			return err
 		}
 	}
@@ -125,7 +136,7 @@ type checker interface {
 	onCurve(i int) error   // coordinates too
 	inSubgroup(i int) bool // given that it is on the curve
 	always() bool          // the whole curve is the subgroup
-	batch(ctx context.Context, all []checker) (bool, error)
+	batch(ctx context.Context, all []checker, done func(i int)) (bool, error)
 }
 
 // affine is what gnark-crypto's points of either group and curve can do.
