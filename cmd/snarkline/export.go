@@ -82,28 +82,34 @@ func (c *exportKeyCmd) Run(a *app) error {
 		return err
 	}
 	defer m.close()
+	var matrices *groth16.R1CS
+	if m.matrices != nil {
+		if matrices, err = m.matrices(); err != nil {
+			return inputError(err)
+		}
+	}
 	ctx := a.scope("export")
 	key := m.key
 	if c.Fold {
-		if key, err = a.fold(ctx, m); err != nil {
+		if key, err = a.fold(ctx, m, matrices); err != nil {
 			return err
 		}
 		defer func() { _ = key.Close() }()
 	}
-	if err := writeKey(ctx, c.To, key, m.vk, m.matrices); err != nil {
+	if err := writeKey(ctx, c.To, key, m.vk, matrices); err != nil {
 		return err
 	}
 	return a.exported(c.From, c.To, key.Curve.String())
 }
 
 // fold folds the C matrix into the key, with progress.
-func (a *app) fold(ctx context.Context, m *material) (*groth16.ProvingKey, error) {
-	if m.matrices == nil || len(m.matrices.C.Rows) == 0 {
+func (a *app) fold(ctx context.Context, m *material, r *groth16.R1CS) (*groth16.ProvingKey, error) {
+	if r == nil || len(r.C.Rows) == 0 {
 		return nil, inputErrorf("%s: holds no C matrix to fold", m.path)
 	}
 	step, done := a.stepper("steps of folding")
 	defer done()
-	key, err := groth16.Fold(ctx, m.key, m.matrices, groth16.FoldOptions{Progress: step})
+	key, err := groth16.Fold(ctx, m.key, r, groth16.FoldOptions{Progress: step})
 	return key, inputError(err)
 }
 

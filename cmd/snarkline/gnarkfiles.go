@@ -17,8 +17,8 @@ import (
 )
 
 // gnark takes a proving key of gnark's, with its circuit.
-func (m *material) gnark(ctx context.Context, f *keyFlags, check func(done, total int)) error {
-	opt := gnark.KeyOptions{Progress: check}
+func (m *material) gnark(ctx context.Context, f *keyFlags, check func(done, total int), temp gnark.Temp) error {
+	opt := gnark.KeyOptions{Progress: check, Temp: temp}
 	opt.SkipSubgroup = f.SkipSubgroupCheck
 	if f.Circuit != "" {
 		ccs, err := readGnarkR1CS(ctx, f.Circuit)
@@ -38,14 +38,41 @@ func (m *material) gnark(ctx context.Context, f *keyFlags, check func(done, tota
 	return nil
 }
 
+// keyTemp is what --key-temp asks for. It tells where the points went; a folder
+// that was asked for by name and is not used is told of also where --quiet is.
+func (a *app) keyTemp(where string) gnark.Temp {
+	var t gnark.Temp
+	missed := a.notef
+	switch where {
+	case "", "none":
+		return t
+	case "auto":
+		t = gnark.AutoTemp()
+	default:
+		t.Folders, missed = []string{where}, a.messagef
+	}
+	t.Told = func(folder string, size int64, err error) {
+		if err != nil {
+			missed("the key's points stay in memory (--key-temp %s): %v", where, err)
+			return
+		}
+		a.notef("the key's points are mapped from a temporary file of %s in %s, which goes with this process (--key-temp)", sizeText(size), folder)
+	}
+	return t
+}
+
 // gnarkCircuit makes a compiled circuit of gnark's the circuit.
 func (m *material) gnarkCircuit(path string, ccs constraint.ConstraintSystem) error {
 	c, err := gnark.NewCircuit(ccs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if m.matrices, err = gnark.R1CSFromGnark(ccs); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	m.matrices = func() (*groth16.R1CS, error) {
+		r, err := gnark.R1CSFromGnark(ccs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return r, nil
 	}
 	m.circuit, m.hasC, m.ofGnark = c, true, true
 	m.load = func(ctx context.Context, path string) (any, func(), error) {

@@ -20,6 +20,7 @@ type keyFlags struct {
 	VK                string `name:"vk" placeholder:"FILE" help:"Verifying key, for a proving key whose file holds none (gnark's)."`
 	Circuit           string `placeholder:"FILE" help:"Constraint system (.r1cs of circom or gnark). A gnark key needs it; with a .zkey it lets an unsatisfied constraint be named."`
 	SkipSubgroupCheck bool   `help:"Trust that the key's points are in the subgroup, as for a key that was checked before."`
+	KeyTemp           string `default:"auto" placeholder:"auto|none|DIR" help:"Where the points of a gnark key lie while it is open: in a temporary file in a folder on a disk, so that they take little memory, or with none in memory. auto (default) is $$TMPDIR, else /var/tmp or /tmp, if that is a disk and the file takes at most a quarter of what is free."`
 }
 
 // material is a proving key, opened, with what goes with it.
@@ -30,15 +31,21 @@ type material struct {
 	vk   *groth16.VerifyingKey // nil if there is none
 
 	// The circuit takes what load gives. Its matrices are nil where only the
-	// circuit itself knows them. With hasC it can tell whether a witness
+	// circuit itself knows them; gnark's are made when they are asked for, since
+	// they take memory that a proof needs not. With hasC it can tell whether a witness
 	// satisfies it.
 	circuit  groth16.Circuit
-	matrices *groth16.R1CS
+	matrices func() (*groth16.R1CS, error)
 	load     loader
 	hasC     bool
 	ofGnark  bool // the circuit is one of gnark's
 
 	closers []func() error
+}
+
+// given is for matrices that are there.
+func given(r *groth16.R1CS) func() (*groth16.R1CS, error) {
+	return func() (*groth16.R1CS, error) { return r, nil }
 }
 
 // onClose adds f to what close does, last first.
@@ -78,7 +85,7 @@ func (a *app) fillMaterial(m *material, f *keyFlags) (err error) {
 	case sniff.Native:
 		err = m.native(ctx, f, check)
 	case sniff.GnarkPK:
-		err = m.gnark(ctx, f, check)
+		err = m.gnark(ctx, f, check, a.keyTemp(f.KeyTemp))
 	default:
 		return fmt.Errorf("%s: is no proving key (it looks like: %s)", f.Key, m.kind)
 	}
@@ -121,7 +128,7 @@ func (m *material) zkey(ctx context.Context, f *keyFlags, check func(done, total
 		return err
 	}
 	m.onClose(c.Close)
-	m.circuit, m.matrices, m.load = c, &c.R1CS, loadWtns
+	m.circuit, m.matrices, m.load = c, given(&c.R1CS), loadWtns
 	return nil
 }
 
@@ -135,7 +142,7 @@ func (m *material) circomCircuit(ctx context.Context, path string) error {
 	if err := sameCircuit(path, &c.R1CS, m.path, m.key); err != nil {
 		return err
 	}
-	m.circuit, m.matrices, m.load, m.hasC = c, &c.R1CS, loadWtns, true
+	m.circuit, m.matrices, m.load, m.hasC = c, given(&c.R1CS), loadWtns, true
 	return nil
 }
 

@@ -19,7 +19,7 @@ func (m *material) native(ctx context.Context, f *keyFlags, check func(done, tot
 	m.onClose(file.Close)
 	m.key, m.vk = file.Key, file.VK
 	if file.Circuit != nil {
-		m.matrices, m.circuit, m.load = file.Circuit, file.Circuit, m.loadFull
+		m.matrices, m.circuit, m.load = given(file.Circuit), file.Circuit, m.loadFull
 		m.hasC = len(file.Circuit.C.Rows) > 0
 	}
 	if f.Circuit == "" {

@@ -80,7 +80,7 @@ func (z *Zkey) fill(ctx context.Context, key *groth16.ProvingKey, o KeyOptions) 
 	if err != nil {
 		return err
 	}
-	if err := z.check(ctx, &all, o); err != nil {
+	if err := z.check(ctx, &all, o, key.Rest); err != nil {
 		return err
 	}
 	f := &z.points
@@ -105,7 +105,7 @@ func (z *Zkey) VerifyingKey(ctx context.Context, o KeyOptions) (*groth16.Verifyi
 		return nil, err
 	}
 	all.add(ic, s)
-	if err := z.check(ctx, &all, o); err != nil {
+	if err := z.check(ctx, &all, o, nil); err != nil {
 		return nil, err
 	}
 	f := &z.points
@@ -165,7 +165,7 @@ func (z *Zkey) addFixed(g *group) {
 // fixedPoints is how many vectors addFixed adds; none of them may be at infinity.
 const fixedPoints = 6
 
-func (z *Zkey) check(ctx context.Context, g *group, o KeyOptions) error {
+func (z *Zkey) check(ctx context.Context, g *group, o KeyOptions, done func(curve.Points)) error {
 	// The views of the header's points may be unaligned in an odd file.
 	for i := range fixedPoints {
 		g.vectors[i].Data = append([]byte(nil), g.vectors[i].Data...)
@@ -174,7 +174,7 @@ func (z *Zkey) check(ctx context.Context, g *group, o KeyOptions) error {
 			return z.c.in(s, s.Offset, arith.ErrInfinity)
 		}
 	}
-	err := arith.Check(ctx, g.vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress})
+	err := arith.Check(ctx, g.vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress, Done: done})
 	if bad := (*arith.PointError)(nil); errors.As(err, &bad) {
 		s, v := g.sections[bad.Vector], g.vectors[bad.Vector]
 		return z.c.in(s, s.Offset+int64(bad.Index)*int64(z.Curve.PointBytes(v.Group)), bad)

@@ -23,6 +23,8 @@ type Options struct {
 	SkipSubgroup, SkipPoints bool
 	// Progress hears of the points checked so far, from several goroutines.
 	Progress func(done, total int)
+
+	rest func(curve.Points) // takes what was checked out of memory
 }
 
 // File is an open key file. Its parts are views of the mapping and end with
@@ -42,13 +44,14 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a key file: %w", err)
 	}
+	// What cannot be given back stays resident, which is no reason to fail.
+	o.rest = func(p curve.Points) { _ = m.Rest(p.Data) }
 	f, err := Parse(ctx, path, m.Data(), o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open a key file: %w", err), m.Close())
 	}
 	f.Key.OnClose(m.Close)
-	// What cannot be given back stays resident, which is no reason to fail.
-	f.Key.OnRest(func(p curve.Points) { _ = m.Rest(p.Data) })
+	f.Key.OnRest(o.rest)
 	return f, nil
 }
 
@@ -304,7 +307,7 @@ func (p *parser) points(ctx context.Context, f *File, o Options) error {
 	for i, u := range p.used {
 		vectors[i] = u.points
 	}
-	err := arith.Check(ctx, vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress})
+	err := arith.Check(ctx, vectors, arith.CheckOptions{SkipSubgroup: o.SkipSubgroup, Progress: o.Progress, Done: o.rest})
 	var bad *arith.PointError
 	if errors.As(err, &bad) {
 		u := p.used[bad.Vector]

@@ -48,7 +48,7 @@ type File struct {
 	folder string
 	name   string // that could not be taken away; usually empty
 	end    atomic.Int64
-	page   int64
+	closed bool
 }
 
 // Create makes a file for about size bytes in a folder. Folders that are memory
@@ -85,13 +85,19 @@ func create(folder string, size int64, careful bool) (*File, error) {
 	case careful && size > d.free/share:
 		return nil, fmt.Errorf("%w: %s of %s, of which 1/%d may be taken", ErrNoSpace, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(d.free)), share)
 	}
-	s := &File{folder: folder, page: int64(os.Getpagesize())}
-	if s.f, err = nameless(folder); err == nil {
-		return s, nil
+	if f, err := nameless(folder); err == nil {
+		return &File{f: f, folder: folder}, nil
 	}
-	if s.f, err = os.CreateTemp(folder, "snarkline-*.tmp"); err != nil {
+	return named(folder)
+}
+
+// named makes a file whose name is taken away at once.
+func named(folder string) (*File, error) {
+	f, err := os.CreateTemp(folder, "snarkline-*.tmp")
+	if err != nil {
 		return nil, bare(err)
 	}
+	s := &File{f: f, folder: folder}
 	if os.Remove(s.f.Name()) != nil {
 		s.name = s.f.Name() // a system that keeps open files: Close tries again
 	}
@@ -115,7 +121,8 @@ func (s *File) Bytes() int64 { return s.end.Load() }
 
 // Reserve gives the offset of n bytes that nobody else has; it is that of a page.
 func (s *File) Reserve(n int64) int64 {
-	n = (n + s.page - 1) / s.page * s.page
+	page := int64(os.Getpagesize())
+	n = (n + page - 1) / page * page
 	return s.end.Add(n) - n
 }
 
@@ -140,14 +147,14 @@ func (s *File) Map(sc *alloc.Scope, off, n int64) (*alloc.Mapping, error) {
 // Close ends the writing. What is mapped stays until it is unmapped; then the
 // system has the space back. A second Close does nothing.
 func (s *File) Close() error {
-	if s == nil || s.f == nil {
+	if s == nil || s.closed {
 		return nil
 	}
+	s.closed = true
 	err := s.f.Close()
 	if s.name != "" {
 		err = errors.Join(err, os.Remove(s.name))
 	}
-	s.f = nil
 	if err != nil {
 		return &Error{s.folder, err}
 	}
