@@ -46,6 +46,7 @@ type reader struct {
 	at   int64
 	f    backend
 	err  error
+	way  []byte // points on their way to a file
 }
 
 func newReader(r io.ReaderAt, size int64, name string, f backend) *reader {
@@ -182,7 +183,7 @@ func (r *reader) g2(section string) (p curve.G2) {
 }
 
 // vector reads the points that follow to where to has room for them, in parallel
-// pieces. All must have the encoding of the first.
+// pieces, window by window. All must have the encoding of the first.
 func (r *reader) vector(ctx context.Context, section string, to *place) {
 	n := to.n
 	if r.err != nil || n == 0 {
@@ -204,74 +205,80 @@ func (r *reader) vector(ctx context.Context, section string, to *place) {
 		r.fail(section, start, fmt.Errorf("%w: %d points of %d bytes, %d bytes are left", ErrTruncated, n, size, r.left()))
 		return
 	}
-	// A worker's buffers: what the file has, and points on their way to a file.
-	type scratch struct{ read, points []byte }
+	// Workers' buffers for what the file has.
 	pool := sync.Pool{New: func() any {
-		s := &scratch{read: make([]byte, piece*size)}
-		if to.file != nil {
-			s.points = make([]byte, piece*to.size())
-		}
-		return s
+		b := make([]byte, piece*size)
+		return &b
 	}}
-	bad, err := pieces(ctx, n, func(from, end int) (int, error) {
-		s := pool.Get().(*scratch) //nolint:errcheck,forcetypeassert // what New made
-		defer pool.Put(s)
-		buf := s.read[:int64(end-from)*size]
-		if err := readAt(r.r, buf, start+int64(from)*size); err != nil {
-			return from, err
-		}
-		for i := from; i < end; i++ {
-			c, err := compressed(r.f.ID(), buf[int64(i-from)*size])
-			if err == nil && c != small {
-				err = errors.New("the point is encoded otherwise than the first")
+	for base := 0; base < n; {
+		end := min(base+to.window(), n)
+		out := r.span(to, base, end)
+		bad, err := pieces(ctx, end-base, func(from, till int) (int, error) {
+			b := pool.Get().(*[]byte) //nolint:errcheck,forcetypeassert // what New made
+			defer pool.Put(b)
+			buf := (*b)[:int64(till-from)*size]
+			if err := readAt(r.r, buf, start+int64(base+from)*size); err != nil {
+				return from, err
 			}
-			if err != nil {
-				return i, err
+			for i := from; i < till; i++ {
+				c, err := compressed(r.f.ID(), buf[int64(i-from)*size])
+				if err == nil && c != small {
+					err = errors.New("the point is encoded otherwise than the first")
+				}
+				if err != nil {
+					return i, err
+				}
 			}
-		}
-		out := to.span(from, end, s.points)
-		i, err := r.f.Decode(buf, out)
-		if err != nil {
+			i, err := r.f.Decode(buf, out.Slice(from, till))
 			return from + i, err
+		})
+		if err == nil {
+			bad, err = 0, to.put(out.Data, base)
 		}
-		return from, to.put(out.Data, from)
-	})
-	if err != nil {
-		r.fail(section, start+int64(bad)*size, fmt.Errorf("point %d: %w", bad, err))
-		return
+		if err != nil {
+			bad += base
+			r.fail(section, start+int64(bad)*size, fmt.Errorf("point %d: %w", bad, err))
+			return
+		}
+		base = end
 	}
 	r.at += int64(n) * size
 }
 
 // raw reads the points that follow as they lie in memory.
 func (r *reader) raw(ctx context.Context, section string, to *place) {
-	const step = 1 << 20
-	size := int64(to.n) * int64(to.size())
-	var buf []byte
-	for at := int64(0); at < size && r.err == nil; {
-		n := min(step, size-at)
-		part := to.memory
-		if to.file == nil {
-			part = part[at : at+n]
-		} else {
-			if buf == nil {
-				buf = make([]byte, n)
-			}
-			part = buf[:n]
-		}
+	for base := 0; base < to.n && r.err == nil; {
+		end := min(base+to.window(), to.n)
+		out := r.span(to, base, end)
 		err := ctx.Err()
 		if err == nil {
-			err = readAt(r.r, part, r.at)
+			err = readAt(r.r, out.Data, r.at)
 		}
-		if err == nil && to.file != nil {
-			err = to.file.WriteAt(part, to.off+at)
+		if err == nil {
+			err = to.put(out.Data, base)
 		}
 		if err != nil {
 			r.fail(section, r.at, err)
 			return
 		}
-		at, r.at = at+n, r.at+n
+		r.at += int64(len(out.Data))
+		base = end
 	}
+}
+
+// span is memory for the points [from, to) of p: their own, or that of what is
+// on its way to a file.
+func (r *reader) span(p *place, from, to int) curve.Points {
+	v, n := curve.Points{Curve: p.id, Group: p.group}, (to-from)*p.size()
+	if p.file == nil {
+		v.Data = p.memory[from*p.size() : to*p.size()]
+		return v
+	}
+	if len(r.way) < n {
+		r.way = make([]byte, n)
+	}
+	v.Data = r.way[:n]
+	return v
 }
 
 // piece is how many points one task decodes: some milliseconds of square roots.

@@ -119,18 +119,17 @@ func (b *builder) place(id curve.ID, g curve.Group, n int) (*place, error) {
 // size is that of a point in memory.
 func (p *place) size() int { return p.id.PointBytes(p.group) }
 
-// span is memory for the points [from, to): their own, or a part of scratch.
-func (p *place) span(from, to int, scratch []byte) curve.Points {
-	v := curve.Points{Curve: p.id, Group: p.group}
+// window is how many points are put at a time: what is written at once decides
+// how large the pages are that the system keeps it in. 6 MiB are a whole number
+// of points of any size, and of spill's blocks.
+func (p *place) window() int {
 	if p.file == nil {
-		v.Data = p.memory[from*p.size() : to*p.size()]
-	} else {
-		v.Data = scratch[:(to-from)*p.size()]
+		return max(p.n, 1)
 	}
-	return v
+	return 3 * spill.Block / p.size()
 }
 
-// put brings points from span to where they belong.
+// put brings points that begin with the from-th to where they belong.
 func (p *place) put(points []byte, from int) error {
 	if p.file == nil {
 		return nil
