@@ -20,7 +20,7 @@ type keyFlags struct {
 	VK                string `name:"vk" placeholder:"FILE" help:"Verifying key, for a proving key whose file holds none (gnark's)."`
 	Circuit           string `placeholder:"FILE" help:"Constraint system (.r1cs of circom or gnark). A gnark key needs it; with a .zkey it lets an unsatisfied constraint be named."`
 	SkipSubgroupCheck bool   `help:"Trust that the key's points are in the subgroup, as for a key that was checked before."`
-	KeyTemp           string `default:"auto" placeholder:"auto|none|DIR" help:"Where the points of a gnark key lie while it is open: in a temporary file in a folder on a disk, so that they take little memory, or with none in memory. auto (default) is $$TMPDIR, else /var/tmp or /tmp, if that is a disk and the file takes at most a quarter of what is free."`
+	KeyTemp           string `default:"auto" placeholder:"DIR" help:"Folder of the temporary file that a gnark key's points are mapped from: auto (default) is $$TMPDIR, else /var/tmp or /tmp, if that is a disk with room; none keeps them in memory."`
 }
 
 // material is a proving key, opened, with what goes with it.
