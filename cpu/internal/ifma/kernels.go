@@ -11,6 +11,7 @@ import "unsafe"
 // nl is 8, packed in 4 words when nl is 5. An infinite row has bit 63 of word
 // infWord set and is never an operand.
 type kernels struct {
+	sortKernels
 	nl, nc, words int
 	infWord       int
 	recBytes      int
@@ -24,6 +25,13 @@ type kernels struct {
 	mul func(dst, a, b, tmp *byte, n int, backward bool)
 	x3  func(rec *byte, n int) // n records, n even
 	y3  func(rec, rows *byte, dst *uint32, n int)
+}
+
+// sortKernels sort terms by bucket.
+type sortKernels struct {
+	digits      func(dst *uint32, scalars *uint64, n int, w *uint64)
+	place       func(entries, at, digit *uint32, n int, first uint32)
+	placePicked func(entries, at, digit *uint32, n int, pick *uint32)
 }
 
 // The fields of a record, in coordinates.

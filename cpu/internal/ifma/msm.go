@@ -106,7 +106,7 @@ type msmWorker struct {
 	reducer
 	*msm
 	entries []uint32 // index<<1 | sign, by bucket
-	digit   []int32
+	digit   []uint32 // magnitude, sign in the top bit
 	hist    []uint32
 }
 
@@ -115,8 +115,7 @@ func (m *msm) newWorker(ctx context.Context, s *scratch) *msmWorker {
 	w.summer = newSummer(ctx, m.Group, m.rows(), s)
 	w.pts = m.points
 	w.acc = m.accs(accCount)
-	w.free = uint32(m.buckets())
-	w.entries, w.digit = s.uint32s(m.part()), s.int32s(m.part())
+	w.entries, w.digit = s.uint32s(m.part()), s.uint32s(m.part()+placeAhead)
 	w.hist = s.uint32s(m.buckets() + 2)
 	return w
 }
@@ -188,75 +187,6 @@ func (w *msmWorker) task(t int) error {
 	n := w.k.pointBytes() / 8
 	w.acc.affine(accWhole, w.sums[t*n:][:n])
 	return nil
-}
-
-// digits writes the digits of a window to dst, with their signs, and counts
-// them by magnitude.
-func (m *msm) digits(dst []int32, scalars []curve.Scalar, win int, hist []uint32) {
-	b := win * m.c
-	off, mask := int64(1)<<(m.c-1), uint64(1)<<m.c-1
-	if win == m.windows-1 {
-		off, mask = 0, 1<<maxWindow<<1-1
-	}
-	// Two words, whatever the window; the sign is shifted out of the last one.
-	lo, sh := b>>6, uint(b&63)
-	hi, last := lo+1, lo == 3
-	if last {
-		hi = 3
-	}
-	dst = dst[:len(scalars)]
-	for i := range scalars {
-		s := &scalars[i]
-		sign := int64(s[3]) >> 63
-		v := s[lo&3] >> sh
-		if last {
-			v = s[3] &^ signBit >> sh
-		} else {
-			h := s[hi&3]
-			if hi == 3 {
-				h &^= signBit
-			}
-			v |= h << 1 << (63 - sh)
-		}
-		d := (int64(v&mask) - off ^ sign) - sign
-		dst[i] = int32(d)
-		neg := d >> 63
-		hist[(d^neg)-neg]++
-	}
-}
-
-// sort writes the entries of the scalars from, …, to−1 by bucket, leaves the
-// ends of the buckets in hist, and returns the number of buckets.
-func (w *msmWorker) sort(from, to, win int) int {
-	nb := 1 << (w.c - 1)
-	if win == w.windows-1 {
-		nb = w.top
-	}
-	hist := w.hist[:nb+1]
-	clear(hist)
-	digit := w.digit[:to-from]
-	w.digits(digit, w.scalars[from:to], win, hist)
-	at := uint32(0)
-	for i, h := range hist {
-		hist[i] = at
-		at += h
-	}
-	if w.pick == nil {
-		for i, d := range digit {
-			s := d >> 31
-			h := &hist[(d^s)-s]
-			w.entries[*h] = uint32(from+i)<<1 | uint32(s&1)
-			*h++
-		}
-		return nb
-	}
-	for i, d := range digit {
-		s := d >> 31
-		h := &hist[(d^s)-s]
-		w.entries[*h] = w.pick[from+i]<<1 | uint32(s&1)
-		*h++
-	}
-	return nb
 }
 
 // fill sums the entries of every bucket to its row.

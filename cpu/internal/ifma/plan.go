@@ -32,7 +32,7 @@ const (
 // take 2.6 each to be weighted.
 const taskCost = 3000
 
-func bucketCost(buckets int) int { return 26 * buckets / 10 }
+func bucketCost(buckets int) int { return 21 * buckets / 10 }
 
 // plan is the plan for n scalars of full length.
 func (g *Group) plan(n, workers int) Plan { return g.Plan(n, g.bits, n, workers, 0) }
@@ -159,11 +159,11 @@ func (p *Plan) shifted(s curve.Scalar) curve.Scalar {
 func (p *Plan) buckets() int { return max(1<<(p.c-1), p.top) }
 
 // rows is the number of rows of a worker.
-func (p *Plan) rows() int { return p.buckets() + reduceRows(p.buckets()) + summerRows }
+func (p *Plan) rows() int { return p.buckets() + summerRows }
 
 // workerBytes is the scratch of a worker.
 func (p *Plan) workerBytes(k *kernels) int {
-	return summerBytes(k) + align(p.rows()*8*k.rowWords()) + 2*align(4*p.part()) + align(4*(p.buckets()+2))
+	return summerBytes(k) + align(p.rows()*8*k.rowWords()) + align(4*p.part()) + align(4*(p.part()+placeAhead)) + align(4*(p.buckets()+2))
 }
 
 // Bytes is the scratch that a sum by this plan takes.

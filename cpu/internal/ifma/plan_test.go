@@ -29,19 +29,22 @@ func TestRecoding(t *testing.T) {
 				for i := range sums {
 					sums[i] = new(big.Int)
 				}
-				d := make([]int32, len(s))
+				d := make([]uint32, len(s))
 				for w := p.windows - 1; w >= 0; w-- {
-					most := int32(1) << (c - 1)
+					most := int64(1) << (c - 1)
 					if w == p.windows-1 {
-						most = int32(p.top)
+						most = int64(p.top)
 					}
-					hist := make([]uint32, most+1)
-					m.digits(d, s, w, hist)
-					for i, v := range d {
+					m.digits(d, s, w)
+					for i, x := range d {
+						v := int64(x &^ digitSign)
+						if x&digitSign != 0 {
+							v = -v
+						}
 						if v > most || -v > most {
 							t.Fatalf("c=%d window %d: digit %d", c, w, v)
 						}
-						sums[i].Add(sums[i].Lsh(sums[i], uint(c)), big.NewInt(int64(v)))
+						sums[i].Add(sums[i].Lsh(sums[i], uint(c)), big.NewInt(v))
 					}
 				}
 				for i := range s {

@@ -3,122 +3,103 @@ package ifma
 // directRows is how many rows are weighted one by one, outside the vectors.
 const directRows = 32
 
-// segmentsFor is the number of running sums that go side by side over m rows:
-// enough to fill batches, few against m.
-func segmentsFor(m int) int {
-	s := directRows
-	for s < 1024 && s*s < 16*m {
-		s *= 2
-	}
-	return min(s, m)
-}
-
-// reduceRows is the number of rows that weighted takes for m rows.
-func reduceRows(m int) int {
-	n := 1
-	for m > directRows {
-		m = segmentsFor(m)
-		n += 2 * m
-	}
-	return n
-}
-
 // reducer turns buckets into their weighted sum.
 type reducer struct {
 	*summer
-	acc  accumulators
-	free uint32 // first of reduceRows rows for running sums
+	acc accumulators
 }
 
 // The accumulators of a reducer.
 const (
 	accSum   = iota // Σ X_i
 	accWhole        // Σ i·X_i
-	accTimes        // to multiply with
 	accCount
 )
 
-// A level of running sums: their totals, and the length of their segments.
-type level struct {
-	tot    uint32
-	segs   int
-	length int
-}
-
-// weighted sets accWhole to Σ i·X_i and accSum to Σ X_i over rows first+i, i < m.
-// Running sums over segments of length l, all segments side by side, give
-// Σ i·X_i = Σ_s (Σ_k k·X_{sl+k}) + l·Σ_s s·(Σ_k X_{sl+k}); the last sum is again
-// one of this kind, over the running sums' ends.
+// weighted sets accWhole to Σ i·X_i and accSum to Σ X_i over rows first+i, i < m,
+// and spends the rows.
+//
+// It adds neighbours until few rows are left: after l rounds, row j·2^l is the
+// sum over the i that begin with j. What ended at an odd j in round l are the
+// rows whose bit l is set, so their sum S_l has weight 2^l, and no later round
+// writes to them. That is two additions a row, in large batches.
 func (r *reducer) weighted(first uint32, m int) error {
-	var levels []level
-	free := r.free
-	for m > directRows {
-		segs := segmentsFor(m)
-		v := level{free + uint32(segs), segs, (m + segs - 1) / segs}
-		if err := r.running(first, m, free, v); err != nil {
+	rounds := 0
+	for ; m > directRows<<rounds; rounds++ {
+		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		levels = append(levels, v)
-		first, m = free, segs
-		free += 2 * uint32(segs)
+		r.halve(first, m, 1<<rounds)
 	}
-	r.totals(levels)
+	if err := r.bits(first, m, rounds); err != nil {
+		return err
+	}
 	r.acc.clear(accSum)
 	r.acc.clear(accWhole)
-	for i := m - 1; i >= 0; i-- {
+	for i := (m - 1) >> rounds; i >= 0; i-- {
 		r.acc.add(accWhole, accSum)
-		if row := first + uint32(i); !r.isInf(row) {
+		if row := first + uint32(i<<rounds); !r.isInf(row) {
 			r.acc.addRow(accSum, r.row(row))
 		}
 	}
-	for i := len(levels) - 1; i >= 0; i-- {
-		r.times(accWhole, levels[i].length)
-		if row := levels[i].tot; !r.isInf(row) {
+	for l := rounds - 1; l >= 0; l-- {
+		r.acc.double(accWhole)
+		if row := first + 1<<l; !r.isInf(row) {
 			r.acc.addRow(accWhole, r.row(row))
 		}
 	}
 	return nil
 }
 
-// running sums rows first+i, i < m, from the ends of v's segments to their
-// beginnings, in rows run+s; the totals of the running sums are in v.tot+s.
-func (r *reducer) running(first uint32, m int, run uint32, v level) error {
-	for s := range uint32(v.segs) {
-		r.setInf(run + s)
-		r.setInf(v.tot + s)
-	}
+// halve adds to the rows at even multiples of step those at odd ones.
+func (r *reducer) halve(first uint32, m, step int) {
 	r.fromPoints = false
-	for k := v.length - 1; k >= 0; k-- {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		for s := range v.segs {
-			// The total takes the running sum before that takes the row: in
-			// this order a batch that is cut between the two is right as well.
-			r.accumulate(v.tot+uint32(s), run+uint32(s))
-			if i := s*v.length + k; i < m {
-				r.accumulate(run+uint32(s), first+uint32(i))
-			}
-		}
-		r.flush()
+	for i := 0; i+step < m; i += 2 * step {
+		r.accumulate(first+uint32(i), first+uint32(i+step))
 	}
-	return nil
+	r.flush()
 }
 
-// totals sums the totals of each level to its first row.
-func (r *reducer) totals(levels []level) {
-	for i, v := range levels {
-		start := r.used
-		for s := range uint32(v.segs) {
-			if !r.isInf(v.tot + s) {
-				r.list[r.used] = (v.tot + s) << 1
-				r.used++
+// bits sums, for each of the rounds l, the rows at odd multiples of 2^l to the
+// first of them, a piece at a time.
+func (r *reducer) bits(first uint32, m, rounds int) error {
+	for apart := 1; ; apart *= pieces { // of the odd multiples
+		more := false
+		for l := range rounds {
+			one, stride := first+1<<l, apart<<(l+1)
+			n := (m - 1<<l + stride - 1) / stride
+			if n < 2 {
+				continue
+			}
+			more = more || n > pieces
+			if err := r.piecewise(one, stride, n); err != nil {
+				return err
 			}
 		}
-		r.segs[i] = segment{int32(start), int32(r.used - start), v.tot}
+		r.tree(false)
+		if !more {
+			return nil
+		}
 	}
-	r.ns = len(levels)
-	r.tree(false)
+}
+
+// piecewise collects n rows, stride apart, in pieces that are summed to the
+// first row of each.
+func (r *reducer) piecewise(first uint32, stride, n int) error {
+	var names [pieces]uint32
+	for i := 0; i < n; i += pieces {
+		dst, k := first+uint32(i*stride), 0
+		for j := i; j < min(i+pieces, n); j++ {
+			if row := first + uint32(j*stride); !r.isInf(row) {
+				names[k] = row << 1
+				k++
+			}
+		}
+		if err := r.collect(names[:k], dst, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // accumulate adds row b to row a.
@@ -129,20 +110,5 @@ func (r *reducer) accumulate(a, b uint32) {
 		copy(r.row(a), r.row(b))
 	default:
 		r.push(a<<1, b<<1, a)
-	}
-}
-
-// times multiplies accumulator i by l > 0.
-func (r *reducer) times(i, l int) {
-	r.acc.set(accTimes, i)
-	bit := 1
-	for 2*bit <= l {
-		bit *= 2
-	}
-	for bit >>= 1; bit > 0; bit >>= 1 {
-		r.acc.double(i)
-		if l&bit != 0 {
-			r.acc.add(i, accTimes)
-		}
 	}
 }

@@ -27,11 +27,6 @@ func (s *scratch) uint32s(n int) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-func (s *scratch) int32s(n int) []int32 {
-	b := s.bytes(4 * n)
-	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), n)
-}
-
 func segments(s *scratch, n int) []segment {
 	b := s.bytes(n * int(unsafe.Sizeof(segment{})))
 	return unsafe.Slice((*segment)(unsafe.Pointer(unsafe.SliceData(b))), n)

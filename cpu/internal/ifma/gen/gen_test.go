@@ -16,7 +16,7 @@ func TestCommitted(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, k := range []string{"g1_381", "g2_381", "g1_254", "g2_254", "fr_381", "fr_254",
-		"vec_fp381", "vec_fp254", "vec_fr381", "vec_fr254"} {
+		"vec_fp381", "vec_fp254", "vec_fr381", "vec_fr254", "sort"} {
 		asm, stubs := filepath.Join(dir, k+".s"), filepath.Join(dir, k+".go")
 		if out, err := exec.Command(bin, "-kernel", k, "-out", asm, "-stubs", stubs, "-pkg", "ifma").CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", k, err, out)

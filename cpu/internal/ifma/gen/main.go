@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	kernel := flag.String("kernel", "", "which file to write: g1_381, g2_381, g1_254, g2_254, fr_381, fr_254, vec_fp381, vec_fp254, vec_fr381, vec_fr254")
+	kernel := flag.String("kernel", "", "which file to write: g1_381, g2_381, g1_254, g2_254, fr_381, fr_254, vec_fp381, vec_fp254, vec_fr381, vec_fr254, sort")
 	flag.Parse()
 	ConstraintExpr("amd64,!purego")
 	switch *kernel {
@@ -41,6 +41,8 @@ func main() {
 		emitVector(fr381, "Fr381")
 	case "vec_fr254":
 		emitVector(fr254, "Fr254")
+	case "sort":
+		emitSort()
 	default:
 		fmt.Fprintln(os.Stderr, "gen: unknown kernel", *kernel)
 		os.Exit(2)
