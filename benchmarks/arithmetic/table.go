@@ -25,9 +25,7 @@ func (t *table) compare(what string, threads, rounds, per int, bar float64, thei
 	var took [2][]time.Duration
 	for round := range rounds + 1 {
 		for i, f := range []func() error{theirs, ours} {
-			if round == 0 {
-				runtime.GC()
-			}
+			runtime.GC() // so that nobody's garbage is collected in the other one's time
 			start := time.Now()
 			if err := f(); err != nil {
 				return fmt.Errorf("%s: %w", what, err)

@@ -29,7 +29,8 @@ const (
 )
 
 // Costs in additions, measured: a task has some of its own, and its buckets
-// take 2.6 each to be weighted.
+// take 2.6 each: two to be weighted, and more of them make the sort and the
+// trees leave the caches.
 const taskCost = 3000
 
 func bucketCost(buckets int) int { return 21 * buckets / 10 }
