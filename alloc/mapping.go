@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hugePage is the size of a page that spares the processor looking up many.
+const hugePage = 2 << 20
+
 // Mapping is a read-only view of a part of a file. Its bytes are counted as
 // mapped, for purpose Key, apart from all totals: the system reads the pages
 // when they are touched and may drop them at any time. It is a Ref: it is
@@ -73,6 +76,10 @@ func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
 		p, err := unix.MmapPtr(int(f.Fd()), off-head, nil, uintptr(n+head), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			return nil, fmt.Errorf("map %s: %d bytes at offset %d: %w", f.Name(), n, off, err)
+		}
+		if n >= hugePage {
+			// Read from the disk in huge pages too, where the file system can.
+			adviseHuge(unsafe.Slice((*byte)(p), n+head))
 		}
 		m.data, m.head = unsafe.Slice((*byte)(unsafe.Add(p, head)), n), uintptr(head)
 	}
