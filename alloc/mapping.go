@@ -16,6 +16,10 @@ import (
 // hugePage is the size of a page that spares the processor looking up many.
 const hugePage = 2 << 20
 
+// hugeMapping is the size from which a mapped file asks for huge pages: smaller
+// ones gain nothing in time, and parts of them would be resident 2 MiB at a time.
+const hugeMapping = 64 << 20
+
 // Mapping is a read-only view of a part of a file. Its bytes are counted as
 // mapped, for purpose Key, apart from all totals: the system reads the pages
 // when they are touched and may drop them at any time. It is a Ref: it is
@@ -77,7 +81,7 @@ func Map(s *Scope, f *os.File, off, n int64) (*Mapping, error) {
 		if err != nil {
 			return nil, fmt.Errorf("map %s: %d bytes at offset %d: %w", f.Name(), n, off, err)
 		}
-		if n >= hugePage {
+		if n >= hugeMapping {
 			// Read from the disk in huge pages too, where the file system can.
 			adviseHuge(unsafe.Slice((*byte)(p), n+head))
 		}

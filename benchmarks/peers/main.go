@@ -7,6 +7,9 @@
 // Prove has no batches: it is compared with one proof). snarkjs and the command snarkline are measured as
 // whole processes on the same .zkey and .wtns, loading included.
 //
+// A batch has no budget ("batch"), or one of a tenth more than a proof can need
+// ("tight-batch").
+//
 // gnark's own key file is mapped from a temporary file ("read"), as the command
 // does, or read into memory ("buffers").
 //
@@ -64,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 	proofs := fs.Int("proofs", 2, "measured proofs in each process, after one that is not")
 	cache := fs.String("cache", filepath.Join(os.TempDir(), "snarkline-peers"), "folder for circuits and keys")
 	snarkjsLog := fs.Int("snarkjs-log", 18, "largest log2 for which snarkjs runs; 0 leaves it out")
-	only := fs.String("provers", "gnark,read,buffers,same,folded,plain,batch,read-batch,same-batch", "in-process provers, a list that begins with gnark")
+	only := fs.String("provers", "gnark,read,buffers,same,folded,plain,batch,read-batch,same-batch,tight-batch,read-tight-batch", "in-process provers, a list that begins with gnark")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -78,6 +81,7 @@ func run(ctx context.Context, args []string) error {
 			"gnark": proverGnark, "read": proverRead, "same": proverSame, "folded": proverFolded,
 			"plain": proverPlain, "batch": proverBatch, "same-batch": proverSameB,
 			"buffers": proverBuffer, "read-batch": proverReadB,
+			"tight-batch": proverTight, "read-tight-batch": proverReadT,
 		}[name]
 		if !ok || (len(b.provers) == 0) != (p == proverGnark) {
 			return fmt.Errorf("-provers: %q is unknown, or not in its place", name)

@@ -37,10 +37,16 @@ const (
 	proverBatch  = "snarkline, folded key, batch of 8, a proof"
 	proverReadB  = "snarkline, gnark's file, batch of 8, a proof"
 	proverSameB  = "snarkline, that key as .slk, batch of 8, a proof"
+	proverTight  = "snarkline, folded key, batch of 8 under a budget, a proof"
+	proverReadT  = "snarkline, gnark's file, batch of 8 under a budget, a proof"
 )
 
 // batch is how many proofs a batch has; its samples are a proof's share.
 const batch = 8
+
+// tight is the budget of a batch under one, in per cent of what a proof can need
+// at one moment: the next is synthesized when the one before has given most back.
+const tight = 110
 
 // A bar is what a prover may take of gnark's time and of its peak of resident
 // memory, on a machine with AVX-512 IFMA. 0 is no bar.
@@ -55,12 +61,15 @@ var bars = map[string]bar{
 	proverBatch:  {0.33, 0},
 	proverReadB:  {0.33, 0},
 	proverSameB:  {0.33, 0},
+	proverTight:  {0.33, 0.5},
+	proverReadT:  {0.33, 0.5},
 }
 
 // measure proves once to warm up, then proofs times, and prints the samples.
 // The last proof of each is verified by gnark.
 func measure(ctx context.Context, prover string, s setting, proofs int) error {
-	if prover == proverBatch || prover == proverReadB || prover == proverSameB {
+	switch prover {
+	case proverBatch, proverReadB, proverSameB, proverTight, proverReadT:
 		return measureBatch(ctx, prover, s)
 	}
 	prove, err := load(ctx, prover, s)
@@ -125,13 +134,21 @@ func measureBatch(ctx context.Context, prover string, s setting) error {
 			}
 		}
 	}
+	var opt stages.BatchOptions
+	if prover == proverTight || prover == proverReadT {
+		need, err := stages.Need(p, opt)
+		if err != nil {
+			return err
+		}
+		opt.Settings.Budget = map[string]pipeline.Size{alloc.Host.String(): pipeline.Size(need[alloc.Host] * tight / 100)}
+	}
 	var proofs []*groth16.Proof
 	alloc.Default().ResetPeaks()
 	sample, err := meter.Run(func() error {
 		_, err := stages.Batch(ctx, p, jobs, func(_ context.Context, r *stages.Result) error {
 			proofs = append(proofs, r.Proof)
 			return nil
-		}, stages.BatchOptions{})
+		}, opt)
 		return err
 	})
 	if err != nil {
@@ -213,7 +230,7 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 	}
 	p := &stages.Prover{Circuit: circuit, Arith: ar, NoVerify: true}
 	switch prover {
-	case proverRead, proverReadB, proverBuffer:
+	case proverRead, proverReadB, proverReadT, proverBuffer:
 		opt := gnark.KeyOptions{Circuit: ccs}
 		if prover != proverBuffer {
 			opt.Temp = gnark.AutoTemp()
@@ -224,7 +241,7 @@ func proverOf(ctx context.Context, prover string, s setting, ccs constraint.Cons
 			}
 		}
 		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), opt)
-	case proverSame, proverSameB, proverFolded, proverBatch, proverPlain:
+	case proverSame, proverSameB, proverFolded, proverBatch, proverTight, proverPlain:
 		file := fileNative
 		if prover == proverSame || prover == proverSameB {
 			file = fileSame

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snarkline/snarkline/curve"
-
+	bls "github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"golang.org/x/sys/unix"
+
+	"github.com/snarkline/snarkline/curve"
 )
 
 // cpuTime is the processor time of this process so far: on a shared machine it
@@ -131,4 +132,75 @@ func BenchmarkAdder(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkTables compares a sum with what it would be from a table that holds
+// 2^(i·b)·P for every point P, i < k: k times the points, scalars of a k-th of the
+// length, and buckets to be weighted once for k windows.
+func BenchmarkTables(b *testing.B) {
+	if !Available() {
+		b.Skip("no AVX-512 IFMA here")
+	}
+	const id, most = curve.BLS12381, 4
+	g := NewGroup(id, curve.InG1)
+	for _, log := range []int{14, 16, 18} {
+		points := multiples(most << log)
+		for _, k := range []int{2, most} {
+			sum := func(k int) func() {
+				n, length := k<<log, (g.bits+k-1)/k
+				s := randomScalars(id, n)
+				for i := range s {
+					for w := range s[i] {
+						switch keep := length - 64*w; {
+						case keep <= 0:
+							s[i][w] = 0
+						case keep < 64:
+							s[i][w] &= 1<<keep - 1
+						}
+					}
+				}
+				p := g.Plan(n, length, n*length/g.bits, 1, 0)
+				work, buf, out := make([]curve.Scalar, n), make([]byte, p.Bytes(g)), make([]uint64, g.k.pointBytes()/8)
+				return func() {
+					copy(work, s)
+					if err := g.Folded(context.Background(), p, points, nil, work, buf, out); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.Run(fmt.Sprintf("2^%d/%d times the memory", log, k), func(b *testing.B) {
+				least := [2]float64{math.Inf(1), math.Inf(1)}
+				turns := []func(){sum(1), sum(k)}
+				for range b.N {
+					for i, f := range turns {
+						t := cpuTime()
+						f()
+						least[i] = min(least[i], (cpuTime()-t).Seconds()*1e3)
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(least[0], "plain-ms")
+				b.ReportMetric(least[1], "table-ms")
+				b.ReportMetric(least[1]/least[0], "of-plain")
+			})
+		}
+	}
+}
+
+// multiples are n distinct points of BLS12-381 in G1.
+func multiples(n int) []byte {
+	_, _, g, _ := bls.Generators()
+	var next, step bls.G1Jac
+	step.FromAffine(&g)
+	next.Set(&step)
+	out := make([]bls.G1Affine, 0, n)
+	for len(out) < n {
+		some := make([]bls.G1Jac, min(n-len(out), 1<<14))
+		for i := range some {
+			some[i] = next
+			next.AddAssign(&step)
+		}
+		out = append(out, bls.BatchJacobianToAffineG1(some)...)
+	}
+	return mem(out)
 }
