@@ -40,6 +40,7 @@ func kernelsG1x381() *kernels {
 	const rec = recFields * 512
 	return &kernels{
 		sortKernels: sortKernels{digits, place, placePicked},
+
 		nl: 8, nc: 1, words: 6, infWord: 7, recBytes: rec, one: one381(),
 		loadPoints: loadPointsG1x381, loadRows: loadRowsG1x381, convert: convertG1x381,
 		mul: pairwise(mulG1x381, rec),
@@ -52,6 +53,7 @@ func kernelsG2x381() *kernels {
 	const rec = recFields * 1024
 	return &kernels{
 		sortKernels: sortKernels{digits, place, placePicked},
+
 		nl: 8, nc: 2, words: 6, infWord: 7, recBytes: rec, one: one381(),
 		loadPoints: loadPointsG2x381, loadRows: loadRowsG2x381, convert: convertG2x381,
 		mul: single(mulG2x381, rec), x3: x3G2x381, y3: y3G2x381,
@@ -62,6 +64,7 @@ func kernelsG1x254() *kernels {
 	const rec = recFields * 320
 	return &kernels{
 		sortKernels: sortKernels{digits, place, placePicked},
+
 		nl: 5, nc: 1, words: 4, infWord: 3, recBytes: rec, one: one254(),
 		loadPoints: loadPointsG1x254, loadRows: loadRowsG1x254, convert: convertG1x254,
 		mul: pairwise(mulG1x254, rec),
@@ -74,6 +77,7 @@ func kernelsG2x254() *kernels {
 	const rec = recFields * 640
 	return &kernels{
 		sortKernels: sortKernels{digits, place, placePicked},
+
 		nl: 5, nc: 2, words: 4, infWord: 3, recBytes: rec, one: one254(),
 		loadPoints: loadPointsG2x254, loadRows: loadRowsG2x254, convert: convertG2x254,
 		mul: single(mulG2x254, rec), x3: x3G2x254, y3: y3G2x254,
