@@ -281,7 +281,15 @@ func TestEightUnequalCards(t *testing.T) {
 			t.Errorf("card %d has no page-locked memory of its own", i)
 		}
 	}
-	if y.placed[0] <= y.placed[7] {
-		t.Errorf("the fastest card had %d jobs, the slowest %d", y.placed[0], y.placed[7])
+	// Of those that worked to the end: which card is lost depends on the order.
+	fast, slow := 0, 7
+	switch gone {
+	case fast:
+		fast = 1
+	case slow:
+		slow = 6
+	}
+	if y.placed[fast] <= y.placed[slow] {
+		t.Errorf("the fastest card had %d jobs, the slowest %d", y.placed[fast], y.placed[slow])
 	}
 }
