@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugePage is the size of a page that spares the processor looking up many.
-const hugePage = 2 << 20
-
 // hugeMapping is the size from which a mapped file asks for huge pages: smaller
 // ones gain nothing in time, and parts of them would be resident 2 MiB at a time.
 const hugeMapping = 64 << 20

@@ -149,7 +149,7 @@ func TestBudgetAgainstModel(t *testing.T) {
 			},
 			"cancel": func(t *rapid.T) {
 				if len(m.queue) == 0 {
-					t.Skip()
+					t.Skip("nothing waits")
 				}
 				i := rapid.IntRange(0, len(m.queue)-1).Draw(t, "which")
 				q := m.queue[i]
@@ -161,7 +161,7 @@ func TestBudgetAgainstModel(t *testing.T) {
 			},
 			"make": func(t *rapid.T) {
 				if len(m.open) == 0 {
-					t.Skip()
+					t.Skip("no reservation is open")
 				}
 				r := pick()
 				s := rapid.SampledFrom(modelSpaces).Draw(t, "space")
@@ -182,11 +182,11 @@ func TestBudgetAgainstModel(t *testing.T) {
 			},
 			"release": func(t *rapid.T) {
 				if len(m.open) == 0 {
-					t.Skip()
+					t.Skip("no reservation is open")
 				}
 				r := pick()
 				if len(r.bufs) == 0 {
-					t.Skip()
+					t.Skip("it has no buffer")
 				}
 				i := rapid.IntRange(0, len(r.bufs)-1).Draw(t, "which")
 				buf := r.bufs[i]
@@ -196,7 +196,7 @@ func TestBudgetAgainstModel(t *testing.T) {
 			},
 			"shrink": func(t *rapid.T) {
 				if len(m.open) == 0 {
-					t.Skip()
+					t.Skip("no reservation is open")
 				}
 				r := pick()
 				to := drawAmount(t, 400)
@@ -210,7 +210,7 @@ func TestBudgetAgainstModel(t *testing.T) {
 			},
 			"close": func(t *rapid.T) {
 				if len(m.open) == 0 {
-					t.Skip()
+					t.Skip("no reservation is open")
 				}
 				r := pick()
 				r.real.Close()

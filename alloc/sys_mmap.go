@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const hugePage = 2 << 20
+
 // sysAlloc maps n bytes, rounded up to whole pages, of zeroed memory outside
 // Go's heap. From 2 MiB on it begins at a huge page and asks for huge pages.
 //

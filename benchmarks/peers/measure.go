@@ -52,24 +52,33 @@ const tight = 110
 // memory, on a machine with AVX-512 IFMA. 0 is no bar.
 type bar struct{ time, memory float64 }
 
-var bars = map[string]bar{
-	proverRead:   {0.38, 0.5},
-	proverBuffer: {0.38, 0},
-	proverSame:   {0.38, 0.5},
-	proverFolded: {0.38, 0.5},
-	proverPlain:  {1.05, 0},
-	proverBatch:  {0.33, 0},
-	proverReadB:  {0.33, 0},
-	proverSameB:  {0.33, 0},
-	proverTight:  {0.33, 0.5},
-	proverReadT:  {0.33, 0.5},
+// A way is how Snarkline proves for a row of the table.
+type way struct {
+	key     string // its file
+	buffers bool   // gnark's key file is read into memory, not mapped
+	plain   bool   // without vector kernels
+	batch   bool
+	budget  bool // of little more than one proof needs
+	bar
+}
+
+var ways = map[string]way{
+	proverRead:   {key: fileGnark, bar: bar{0.38, 0.5}},
+	proverBuffer: {key: fileGnark, buffers: true, bar: bar{0.38, 0}},
+	proverSame:   {key: fileSame, bar: bar{0.38, 0.5}},
+	proverFolded: {key: fileNative, bar: bar{0.38, 0.5}},
+	proverPlain:  {key: fileNative, plain: true, bar: bar{1.05, 0}},
+	proverBatch:  {key: fileNative, batch: true, bar: bar{0.33, 0}},
+	proverReadB:  {key: fileGnark, batch: true, bar: bar{0.33, 0}},
+	proverSameB:  {key: fileSame, batch: true, bar: bar{0.33, 0}},
+	proverTight:  {key: fileNative, batch: true, budget: true, bar: bar{0.33, 0.5}},
+	proverReadT:  {key: fileGnark, batch: true, budget: true, bar: bar{0.33, 0.5}},
 }
 
 // measure proves once to warm up, then proofs times, and prints the samples.
 // The last proof of each is verified by gnark.
 func measure(ctx context.Context, prover string, s setting, proofs int) error {
-	switch prover {
-	case proverBatch, proverReadB, proverSameB, proverTight, proverReadT:
+	if ways[prover].batch {
 		return measureBatch(ctx, prover, s)
 	}
 	prove, err := load(ctx, prover, s)
@@ -135,7 +144,7 @@ func measureBatch(ctx context.Context, prover string, s setting) error {
 		}
 	}
 	var opt stages.BatchOptions
-	if prover == proverTight || prover == proverReadT {
+	if ways[prover].budget {
 		need, err := stages.Need(p, opt)
 		if err != nil {
 			return err
@@ -220,39 +229,38 @@ func load(ctx context.Context, prover string, s setting) (func(witness.Witness) 
 // proverOf does not verify inside the measured time, since gnark's Prove does
 // not either; every proof is verified outside of it.
 func proverOf(ctx context.Context, prover string, s setting, ccs constraint.ConstraintSystem) (*stages.Prover, error) {
+	w, ok := ways[prover]
+	if !ok {
+		return nil, fmt.Errorf("unknown prover %q", prover)
+	}
 	circuit, err := gnark.NewCircuit(ccs)
 	if err != nil {
 		return nil, err
 	}
-	ar, err := cpu.New(s.id, cpu.Vectors(prover != proverPlain))
+	ar, err := cpu.New(s.id, cpu.Vectors(!w.plain))
 	if err != nil {
 		return nil, err
 	}
 	p := &stages.Prover{Circuit: circuit, Arith: ar, NoVerify: true}
-	switch prover {
-	case proverRead, proverReadB, proverReadT, proverBuffer:
-		opt := gnark.KeyOptions{Circuit: ccs}
-		if prover != proverBuffer {
-			opt.Temp = gnark.AutoTemp()
-			opt.Temp.Told = func(_ string, _ int64, why error) {
-				if why != nil { // it is another measurement then
-					fmt.Fprintf(os.Stderr, "the key stays in memory: %v\n", why)
-				}
+	path := filepath.Join(s.dir, w.key)
+	if w.key != fileGnark {
+		f, err := native.Open(ctx, path, native.Options{SkipPoints: true})
+		if err != nil {
+			return nil, err
+		}
+		p.Key = f.Key
+		return p, nil
+	}
+	opt := gnark.KeyOptions{Circuit: ccs}
+	if !w.buffers {
+		opt.Temp = gnark.AutoTemp()
+		opt.Temp.Told = func(_ string, _ int64, why error) {
+			if why != nil { // it is another measurement then
+				fmt.Fprintf(os.Stderr, "the key stays in memory: %v\n", why)
 			}
 		}
-		p.Key, err = gnark.OpenProvingKey(ctx, filepath.Join(s.dir, fileGnark), opt)
-	case proverSame, proverSameB, proverFolded, proverBatch, proverTight, proverPlain:
-		file := fileNative
-		if prover == proverSame || prover == proverSameB {
-			file = fileSame
-		}
-		var f *native.File
-		if f, err = native.Open(ctx, filepath.Join(s.dir, file), native.Options{SkipPoints: true}); err == nil {
-			p.Key = f.Key
-		}
-	default:
-		err = fmt.Errorf("unknown prover %q", prover)
 	}
+	p.Key, err = gnark.OpenProvingKey(ctx, path, opt)
 	return p, err
 }
 

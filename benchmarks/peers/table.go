@@ -144,8 +144,8 @@ func printRows(tw *tabwriter.Writer, provers []string, samples map[string][]mete
 		}
 		fmt.Fprintf(tw, "  %s\t%.2f s\t%.2f s\t%s\t%s\t%s\t%s\n", p, m.Wall.Seconds(), m.CPU.Seconds(),
 			humanize.IBytes(uint64(m.Peak)), base,
-			against(m.Wall.Seconds()/first.Wall.Seconds(), bars[p].time),
-			against(float64(m.Peak)/float64(first.Peak), bars[p].memory))
+			against(m.Wall.Seconds()/first.Wall.Seconds(), ways[p].time),
+			against(float64(m.Peak)/float64(first.Peak), ways[p].memory))
 	}
 	fmt.Fprintln(tw)
 }
